@@ -10,14 +10,14 @@ import contextlib
 import pickle
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
 from explore.options.units import show_bytes
 from explore.results.records import Failed, Stage
-from explore.workers.child_process import Worker, inherited
+from explore.workers.child_process import Worker
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -54,13 +54,11 @@ class Pool(Generic[T, R]):
         stage: Stage = "run",
         setup: Callable[[], Any] | None = None,
         max_memory: int | None = None,
-        env: Mapping[str, str] | None = None,
     ) -> None:
         self._timeout, self._stage, self._max_memory = timeout, stage, max_memory
         self._recipe = pickle.dumps((function, setup))
-        self._env = inherited(env or {})
         self._waiting: deque[tuple[T, float]] = deque()
-        self._workers = [Worker(self._recipe, self._env) for _ in range(workers)]
+        self._workers = [Worker(self._recipe) for _ in range(workers)]
         self._running: dict[Worker, tuple[T, float, float]] = {}  # task, limit, since
         self._finished: deque[Done[T, R]] = deque()
         self._bad_starts = 0
@@ -165,7 +163,7 @@ class Pool(Generic[T, R]):
         if worker in self._running:
             words = detail or worker.last_words()
             self._finish(worker, Failed(self._stage, reason, words, timed_out))
-        self._workers[i] = Worker(self._recipe, self._env)
+        self._workers[i] = Worker(self._recipe)
 
     def _finish(self, worker: Worker, result: R | Failed) -> None:
         task, _, since = self._running.pop(worker)

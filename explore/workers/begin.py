@@ -1,0 +1,61 @@
+"""The beginning of a worker process: a fork of the nursery, or a process of its own where forks are
+not safe."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from multiprocessing.connection import Connection
+from typing import IO, Any
+
+from explore.workers.nursery import FORKS, Forked, inherited, nursery
+
+_START = (
+    "import sys; from explore.workers.child_main import main; "
+    "main(int(sys.argv[1]), int(sys.argv[2]))"
+)
+
+
+class Spawned:
+    """A worker that is a process of its own."""
+
+    def __init__(
+        self, theirs: "Connection[Any, Any]", lifeline: int, complaints: IO[bytes]
+    ) -> None:
+        fds = (theirs.fileno(), lifeline)
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _START, *map(str, fds)],
+            stdin=subprocess.DEVNULL,
+            stdout=complaints,
+            stderr=complaints,
+            pass_fds=fds,
+            env=inherited(),
+            start_new_session=True,  # Ctrl-C is for the parent; one kill takes its children too
+        )
+
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    def wait(self, timeout: float) -> int | None:
+        """The exit status; None if it is not known within so many seconds."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(timeout)
+        return None
+
+    def kill(self) -> None:
+        """End the worker and whatever it started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+def begun(
+    recipe: bytes, theirs: "Connection[Any, Any]", lifeline: int, complaints: IO[bytes]
+) -> Forked | Spawned:
+    """A worker that was begun for a recipe. `theirs` is its end of the pipe; when `lifeline` closes
+    it ends; its words go to the file `complaints`."""
+    if FORKS:
+        return nursery(complaints).start(recipe, theirs, lifeline, complaints)
+    return Spawned(theirs, lifeline, complaints)

@@ -1,0 +1,129 @@
+"""The parent's side of the nursery, a process that starts workers as forks of itself."""
+
+import contextlib
+import os
+import pickle
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from multiprocessing.connection import Connection
+from typing import IO, Any
+
+from explore.workers.nursery_main import NUMBER, Birth
+
+_START = "import sys; from explore.workers.nursery_main import main; main(int(sys.argv[1]))"
+FORKS = sys.platform == "linux"  # elsewhere a fork of a process with libraries is not safe
+PATIENCE = 5.0  # seconds for the nursery to tell what it must know
+
+
+class Forked:
+    """A worker that the nursery started: its process id, and its exit status when it has ended."""
+
+    def __init__(self, nursery: "Nursery", told: int) -> None:
+        self._nursery, self._told = nursery, told
+        self._pid: int | None = None
+        self._status: int | None = None
+
+    def pid(self, timeout: float = 0.0) -> int | None:
+        """The process id; None if the worker has not begun within so many seconds."""
+        if self._pid is None:
+            self._pid = self._next(timeout)
+        return self._pid
+
+    def wait(self, timeout: float) -> int | None:
+        """The exit status as subprocess gives it; None if it is not known within so many
+        seconds."""
+        if self._status is None and self.pid(timeout) is not None:
+            self._status = self._next(timeout)
+        return self._status
+
+    def kill(self) -> None:
+        """End the worker and whatever it started."""
+        if self._status is None:
+            pid = self.pid(PATIENCE)
+            if pid is None:  # imports that do not end, or the nursery is dead
+                self._nursery.end()
+            else:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(pid, signal.SIGKILL)
+                self.wait(PATIENCE)
+        os.close(self._told)
+
+    def _next(self, timeout: float) -> int | None:
+        if not select.select([self._told], [], [], timeout)[0]:
+            return None
+        told = os.read(self._told, NUMBER.size)
+        return int(NUMBER.unpack(told)[0]) if told else None
+
+
+class Nursery:
+    """The process that starts workers, and the socket on which it is asked to."""
+
+    def __init__(self, complaints: IO[bytes]) -> None:
+        self._asking, theirs = socket.socketpair()
+        self._lock = threading.Lock()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _START, str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=complaints,
+            stderr=complaints,
+            pass_fds=(theirs.fileno(),),
+            env=inherited(),
+            start_new_session=True,
+        )
+        theirs.close()
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def start(
+        self, recipe: bytes, theirs: "Connection[Any, Any]", lifeline: int, complaints: IO[bytes]
+    ) -> Forked:
+        """Start a worker; the descriptors are its own."""
+        told, telling = os.pipe()
+        birth = pickle.dumps(Birth(recipe, _path(), _folder(), inherited()))
+        fds = [theirs.fileno(), lifeline, complaints.fileno(), telling]
+        with self._lock, contextlib.suppress(OSError):  # a dead nursery: heard from the pipe
+            socket.send_fds(self._asking, [NUMBER.pack(len(birth))], fds)
+            self._asking.sendall(birth)
+        os.close(telling)
+        return Forked(self, told)
+
+    def end(self) -> None:
+        """End the nursery; its workers live on."""
+        self._process.kill()
+        self._process.wait()
+
+
+_making = threading.Lock()
+_nurseries: dict[int, Nursery] = {}  # one of each process that forks
+
+
+def nursery(complaints: IO[bytes]) -> Nursery:
+    """The nursery of this process, made if there is none that lives; its words go to the file
+    `complaints`."""
+    with _making:
+        found = _nurseries.get(os.getpid())
+        if found is None or not found.alive:
+            found = _nurseries[os.getpid()] = Nursery(complaints)
+        return found
+
+
+def inherited() -> dict[str, str]:
+    """The environment variables of a child: the parent's, and where its modules are, so that the
+    child and what it starts import the same."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(_path())}
+
+
+def _path() -> tuple[str, ...]:
+    return tuple(entry or os.getcwd() for entry in sys.path)
+
+
+def _folder() -> str | None:
+    with contextlib.suppress(OSError):
+        return os.getcwd()
+    return None

@@ -1,0 +1,135 @@
+"""The main program of the nursery: a process that starts workers as forks of itself, so that they
+share the modules that it has imported.
+
+A worker of its own spends half a second or more on imports alone. The nursery never opens a device:
+a driver's threads would not live on in a fork.
+"""
+
+import contextlib
+import gc
+import os
+import pickle
+import select
+import signal
+import socket
+import struct
+import sys
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+from explore.workers.child_main import main as be_a_worker
+
+NUMBER = struct.Struct("q")  # how sizes, process ids and exit statuses travel
+HANDED = 4  # descriptors that come with a request
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """A request for a worker: its recipe, and what a process inherits from who starts it."""
+
+    recipe: bytes
+    path: tuple[str, ...]  # where modules are
+    folder: str | None  # the current one
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptors:
+    """The descriptors of a worker: its pipe, the parent's lifeline, the file for its error output,
+    and the pipe on which its process id and then its exit status are told."""
+
+    pipe: int
+    lifeline: int
+    complaints: int
+    told: int
+
+    def close(self) -> None:
+        for fd in (self.pipe, self.lifeline, self.complaints, self.told):
+            os.close(fd)
+
+
+def main(control: int) -> None:
+    """Start a worker for each request from the socket `control`, and tell how each ended, until the
+    socket closes."""
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake)
+    tell: dict[int, int] = {}  # the descriptor for the exit status of each worker
+    with socket.socket(fileno=control) as asked:
+        while True:
+            ready, _, _ = select.select([asked.fileno(), woken], [], [])
+            if woken in ready:
+                os.read(woken, 4096)
+                _bury(tell)
+            if asked.fileno() in ready:
+                request = _received(asked)
+                if request is None:
+                    return
+                birth, mine = request
+                _import_for(birth)
+                child = _forked()
+                if child == 0:
+                    _begin(birth, mine, [asked.detach(), woken, wake, *tell.values()])
+                tell[child] = os.dup(mine.told)
+                mine.close()
+
+
+def _received(asked: socket.socket) -> tuple[Birth, Descriptors] | None:
+    """The next request and its descriptors; None if the parent has ended."""
+    head, handed, _, _ = socket.recv_fds(asked, NUMBER.size, HANDED)
+    if len(head) < NUMBER.size:
+        return None
+    (size,) = NUMBER.unpack(head)
+    return pickle.loads(asked.recv(size, socket.MSG_WAITALL)), Descriptors(*handed)
+
+
+def _import_for(birth: Birth) -> None:
+    """Import the modules of a worker's recipe. What fails here fails in the worker again, which
+    tells it."""
+    sys.path[:] = birth.path
+    with contextlib.suppress(Exception):
+        pickle.loads(birth.recipe)
+    gc.freeze()  # a collection in a worker need not touch, and so copy, what it shares
+
+
+def _forked() -> int:
+    with warnings.catch_warnings():  # of the threads of a library, which sees to them itself
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def _begin(birth: Birth, mine: Descriptors, not_mine: list[int]) -> NoReturn:
+    """Go on as a worker in the forked process, and end with it."""
+    status = 1
+    try:
+        os.setsid()  # Ctrl-C is for the parent; one kill takes its children too
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for fd in not_mine:
+            os.close(fd)
+        for stream in (1, 2):
+            os.dup2(mine.complaints, stream)
+        os.close(mine.complaints)
+        os.environ.clear()
+        os.environ.update(birth.environment)
+        if birth.folder is not None:
+            os.chdir(birth.folder)
+        os.write(mine.told, NUMBER.pack(os.getpid()))
+        os.close(mine.told)
+        be_a_worker(mine.pipe, mine.lifeline)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _bury(tell: dict[int, int]) -> None:
+    """Tell the exit status of every worker that has ended."""
+    while tell:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == 0:
+            return
+        with contextlib.suppress(OSError), os.fdopen(tell.pop(pid), "wb", 0) as told:
+            told.write(NUMBER.pack(os.waitstatus_to_exitcode(status)))
