@@ -36,8 +36,14 @@ def width_of(device: Device) -> int:
 
 
 def items_of(device: Device) -> int:
-    """The number of work-items that keep a device busy for about as long as a small layer does."""
-    return group_of(device) * max(64, device.compute_units * 64)
+    """The number of work-items of a launch, a part of the yardstick's work."""
+    return group_of(device) * max(64, device.compute_units * 64) // parts_of(device)
+
+
+def parts_of(device: Device) -> int:
+    """The number of launches that the yardstick's work would take: a reading is of a whole number
+    of parts, and a CPU needs milliseconds for a part."""
+    return 1 if device.kind == "gpu" else 4
 
 
 def group_of(device: Device) -> int:
@@ -68,17 +74,17 @@ def inputs_of(plan: Plan) -> dict[str, np.ndarray]:
 class Yardstick:
     """The yardstick made ready on a device."""
 
-    def __init__(self, series: Batches) -> None:
+    def __init__(self, series: Batches, parts: int) -> None:
         series.warm()
-        self._series = series
+        self._series, self._parts = series, parts
         self._count = int(min(MOST, max(1, -(-READING_NS // series.batch(2)))))
 
     @staticmethod
     def on(session: Session) -> "Yardstick":
         """The yardstick on the device of a session."""
         plan = plan_of(session.device)
-        return Yardstick(session.build(plan).series(inputs_of(plan)))
+        return Yardstick(session.build(plan).series(inputs_of(plan)), parts_of(session.device))
 
     def reading(self) -> float:
-        """The nanoseconds that a launch of the yardstick takes now."""
-        return self._series.batch(self._count)
+        """The nanoseconds that the yardstick's work takes now."""
+        return self._parts * self._series.batch(self._count)

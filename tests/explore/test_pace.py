@@ -223,6 +223,11 @@ class Counted:
 @pytest.mark.parametrize(("launch_ns", "count"), [(3e6, 1), (0.3e6, 7), (100.0, MOST)])
 def test_a_reading_of_the_yardstick_is_long_enough_to_be_read(launch_ns: float, count: int) -> None:
     series = Counted(launch_ns)
-    yardstick = Yardstick(series)
+    yardstick = Yardstick(series, parts=1)
     assert yardstick.reading() == launch_ns
     assert series.counts[-1] == count
+
+
+def test_a_reading_of_a_part_tells_of_the_whole_work() -> None:
+    """A launch of a quarter of the work is timed, and the reading is that of the whole."""
+    assert Yardstick(Counted(3e6), parts=4).reading() == 12e6

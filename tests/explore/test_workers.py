@@ -14,6 +14,7 @@ import pytest
 
 from explore.results.records import Failed
 from explore.workers.child_main import collect
+from explore.workers.nursery import FORKS, nursery
 from explore.workers.pool import Pool, wait_any
 
 # Tasks: what a worker is asked to do, by name.
@@ -198,6 +199,58 @@ def test_waiting_has_an_end() -> None:
         pool.submit(5.0)
         assert pool.results(0.1) == []
         assert pool.pending == 1
+
+
+def surroundings(names: tuple[str, ...]) -> tuple[dict[str, str | None], str, bool]:
+    """The values of these environment variables, the current folder, and True if the worker leads
+    a session of its own."""
+    return {name: os.environ.get(name) for name in names}, os.getcwd(), os.getsid(0) == os.getpid()
+
+
+def test_a_worker_has_the_surroundings_of_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers are forks of a process that is as old as the first of them; what changed since then
+    is changed for them too."""
+    with Pool[int, int](double) as pool:
+        assert [d.result for d in pool.map([1])] == [2]
+    monkeypatch.setenv("CONVLIFT_TEST", "now")
+    monkeypatch.chdir(tmp_path)
+    names = ("CONVLIFT_TEST", "HOME", "CONVLIFT_ABSENT")
+    with Pool[tuple[str, ...], object](surroundings) as pool:
+        (done,) = pool.map([names])
+    assert done.result == (
+        {"CONVLIFT_TEST": "now", "HOME": os.environ.get("HOME"), "CONVLIFT_ABSENT": None},
+        str(tmp_path),
+        True,
+    )
+
+
+def open_descriptors(task: int) -> list[str]:
+    return sorted(os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if entry.exists())
+
+
+@pytest.mark.skipif(not FORKS, reason="workers are forks on Linux alone")
+def test_a_worker_holds_nothing_of_its_sisters() -> None:
+    """No pipe of a worker is open in the next one: that would keep an end from being heard."""
+    with Pool[int, list[str]](open_descriptors, workers=3) as pool:
+        held = [set(d.result) for d in pool.map(range(30)) if isinstance(d.result, list)]
+    pipes = [{name for name in names if name.startswith(("pipe:", "socket:"))} for names in held]
+    assert {len(names) for names in pipes} == {2}
+    assert all(a == b or not a & b for a in pipes for b in pipes)
+
+
+@pytest.mark.skipif(not FORKS, reason="workers are forks on Linux alone")
+def test_the_process_that_starts_workers_is_replaced_when_it_died() -> None:
+    with Pool[str, object](obey) as pool:
+        worker, first = one(pool, "pid"), nursery(sys.stderr.buffer)
+        first.end()
+        assert one(pool, "pid") == worker
+        failed = one(pool, "exit")
+        assert isinstance(failed, Failed)
+        assert failed.reason == "worker closed its pipe"
+        assert isinstance(one(pool, "pid"), int)
+        assert nursery(sys.stderr.buffer) is not first
 
 
 def test_workers_die_with_a_run_that_is_killed(tmp_path: Path) -> None:
