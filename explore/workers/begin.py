@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from typing import IO, Any
 
@@ -21,7 +22,11 @@ class Spawned:
     """A worker that is a process of its own."""
 
     def __init__(
-        self, theirs: "Connection[Any, Any]", lifeline: int, complaints: IO[bytes]
+        self,
+        theirs: "Connection[Any, Any]",
+        lifeline: int,
+        complaints: IO[bytes],
+        env: Mapping[str, str],
     ) -> None:
         fds = (theirs.fileno(), lifeline)
         self._process = subprocess.Popen(
@@ -30,7 +35,7 @@ class Spawned:
             stdout=complaints,
             stderr=complaints,
             pass_fds=fds,
-            env=inherited(),
+            env={**inherited(), **env},
             start_new_session=True,  # Ctrl-C is for the parent; one kill takes its children too
         )
 
@@ -52,10 +57,18 @@ class Spawned:
 
 
 def begun(
-    recipe: bytes, theirs: "Connection[Any, Any]", lifeline: int, complaints: IO[bytes]
+    recipe: bytes,
+    theirs: "Connection[Any, Any]",
+    lifeline: int,
+    complaints: IO[bytes],
+    *,
+    env: Mapping[str, str],
 ) -> Forked | Spawned:
     """A worker that was begun for a recipe. `theirs` is its end of the pipe; when `lifeline` closes
-    it ends; its words go to the file `complaints`."""
-    if FORKS:
+    it ends; its words go to the file `complaints`; `env` adds environment variables.
+
+    Libraries read variables when they are loaded, so a worker with some of its own is no fork.
+    """
+    if FORKS and not env:
         return nursery(complaints).start(recipe, theirs, lifeline, complaints)
-    return Spawned(theirs, lifeline, complaints)
+    return Spawned(theirs, lifeline, complaints, env)

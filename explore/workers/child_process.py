@@ -4,6 +4,7 @@ import contextlib
 import os
 import tempfile
 import time
+from collections.abc import Mapping
 from multiprocessing.connection import Pipe
 from pathlib import Path
 
@@ -14,13 +15,13 @@ from explore.workers.begin import begun
 class Worker:
     """A child process that does tasks, its pipe, and the file that takes its error output."""
 
-    def __init__(self, recipe: bytes) -> None:
+    def __init__(self, recipe: bytes, env: Mapping[str, str]) -> None:
         self.ready = False
         self.started = time.monotonic()
         self.connection, theirs = Pipe()
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the process)
         lifeline, self._lifeline = os.pipe()
-        self._process = begun(recipe, theirs, lifeline, self._complaints)
+        self._process = begun(recipe, theirs, lifeline, self._complaints, env=env)
         theirs.close()
         os.close(lifeline)
         with contextlib.suppress(OSError):

@@ -10,7 +10,7 @@ import contextlib
 import pickle
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
@@ -54,11 +54,12 @@ class Pool(Generic[T, R]):
         stage: Stage = "run",
         setup: Callable[[], Any] | None = None,
         max_memory: int | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> None:
         self._timeout, self._stage, self._max_memory = timeout, stage, max_memory
-        self._recipe = pickle.dumps((function, setup))
+        self._recipe, self._env = pickle.dumps((function, setup)), env or {}
         self._waiting: deque[tuple[T, float]] = deque()
-        self._workers = [Worker(self._recipe) for _ in range(workers)]
+        self._workers = [Worker(self._recipe, self._env) for _ in range(workers)]
         self._running: dict[Worker, tuple[T, float, float]] = {}  # task, limit, since
         self._finished: deque[Done[T, R]] = deque()
         self._bad_starts = 0
@@ -163,7 +164,7 @@ class Pool(Generic[T, R]):
         if worker in self._running:
             words = detail or worker.last_words()
             self._finish(worker, Failed(self._stage, reason, words, timed_out))
-        self._workers[i] = Worker(self._recipe)
+        self._workers[i] = Worker(self._recipe, self._env)
 
     def _finish(self, worker: Worker, result: R | Failed) -> None:
         task, _, since = self._running.pop(worker)

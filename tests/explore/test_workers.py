@@ -226,6 +226,17 @@ def test_a_worker_has_the_surroundings_of_its_time(
     )
 
 
+def test_a_worker_may_have_variables_of_its_own_from_its_start() -> None:
+    names = ("CONVLIFT_TEST", "PYTHONHASHSEED")
+    own = {"CONVLIFT_TEST": "own", "PYTHONHASHSEED": "7"}
+    with Pool[tuple[str, ...], object](surroundings, env=own) as pool:
+        (done,) = pool.map([names])
+        (failed,) = [d.result for d in Pool[str, object](obey, env=own).map(["exit"])]
+    assert done.result == (own, os.getcwd(), True)
+    assert isinstance(failed, Failed)
+    assert failed.reason == "worker died with exit status 3"
+
+
 def open_descriptors(task: int) -> list[str]:
     return sorted(os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if entry.exists())
 
