@@ -12,6 +12,7 @@ from explore.commands.arguments import (
     add_limits,
     add_options,
     add_peers,
+    add_records,
     add_target,
     add_trust,
     objectives,
@@ -84,6 +85,7 @@ def _start(argv: list[str]) -> int:
     )
     add_target(parser)
     add_options(parser)
+    add_records(parser)
     given = parser.parse_args(argv)
 
     from explore.run.run import new_folder, start
@@ -99,14 +101,16 @@ def _start(argv: list[str]) -> int:
         print(note, file=sys.stderr)
     target = target_of(given.device, given.profile, options.limits)
     folder = given.out or new_folder(named.name)
-    return _ran(lambda: start(source, options, target, folder))
+    return _ran(lambda: start(source, options, target, folder, given.records))
 
 
 def _resume(argv: list[str]) -> int:
-    given = of_run("resume").parse_args(argv)
+    parser = of_run("resume")
+    add_records(parser)
+    given = parser.parse_args(argv)
     from explore.run.run import resume
 
-    return _ran(lambda: resume(given.run))
+    return _ran(lambda: resume(given.run, given.records))
 
 
 def _ran(go: "Callable[[], tuple[Run, bool]]") -> int:

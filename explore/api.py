@@ -10,6 +10,7 @@ from codegen.runtime.devices import Device
 from codegen.runtime.session import open_device
 from explore.options.option_values import demand_whole
 from explore.options.options import Asked, Options
+from explore.run.book_keeping import Records
 from explore.run.compiled_variant import Compiled
 from explore.run.run import Run, new_folder, start
 from explore.run.source import Source
@@ -60,18 +61,21 @@ def explore(
     device: str | int | Device | None = None,
     profile: str | None = None,
     out: str | Path | None = None,
+    records: Records = None,
     **options: Unpack[Asked],
 ) -> Run:
     """Build, check and measure variants of a program, and return the run in which they are kept.
 
     A run is for a device that is here, or for the profile of one that is not. Further keywords are
     the fields of `Options`: plain values, or text as on the command line (`max_memory="64MiB"`).
+    `records` is the file of records that the run begins from and adds to: None is the user's own,
+    False is none.
     """
     asked, source = Options.of(**options), source_of(program)
     name = source.program(asked).name
     target = target_of(device, profile, asked.limits)
     folder = new_folder(name) if out is None else _folder(out)
-    run, _ = start(source, asked, target, folder)
+    run, _ = start(source, asked, target, folder, records)
     return run
 
 

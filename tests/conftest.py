@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from codegen.runtime.session import Device, Session, choose, devices, open_device
+from explore.record_book.book_file import VARIABLE
 from ir.errors import UserError
 
 
@@ -24,9 +25,10 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A folder for the cache of builds that only the tests use, so that the user's is neither read
-    nor changed."""
+    """A folder for the cache of builds that only the tests use, and no file of records, so that the
+    user's are neither read nor changed."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, "")
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
 

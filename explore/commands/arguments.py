@@ -60,6 +60,24 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_records(parser: argparse.ArgumentParser) -> None:
+    """Add to a parser the options that name the file of records."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--records",
+        type=path,
+        metavar="FILE",
+        help="begin from this file of records, and add to it (default: the user's own)",
+    )
+    where.add_argument(
+        "--no-records",
+        dest="records",
+        action="store_false",
+        default=None,
+        help="begin from nothing, and keep nothing but the run",
+    )
+
+
 def add_trust(parser: argparse.ArgumentParser) -> None:
     """Add to a parser the option that takes stored kernels of another version."""
     parser.add_argument(

@@ -13,10 +13,12 @@ from constraints.devices import Profile
 from constraints.quantities.quantities import memory_at
 from explore.building.build_variant import Task
 from explore.options.options import POOL, Options
-from explore.results.records import Failed, Variant
+from explore.record_book.recalled import NOTHING, Hint, Recalled
+from explore.results.records import Failed, Record, Variant
 from explore.run.why_nothing import no_candidate
 from explore.search.search import Search
 from explore.search.search_over import search_over
+from explore.space.derive_at import DeriveAt, derive_at
 from explore.space.derive_form import Derived, Inapplicable, derive
 from explore.space.forms_to_derive import Derive, others, tasks
 from explore.space.kernel_features import Seen
@@ -26,6 +28,7 @@ from explore.space.search_domain import Narrowed, shares
 from explore.workers.pool import Pool
 from ir.core.nodes import Program
 from ir.errors import UserError
+from rewrites.families.all_families import FAMILIES, forms
 from rewrites.tuning.family import Form, one_trait_apart
 
 DERIVE_LIMIT = 60.0  # seconds a form
@@ -49,12 +52,13 @@ class Taken:
 
 
 Named = tuple[str, str]  # a family and a form
-Deriving = Callable[[Sequence[Derive]], list[Derived | Inapplicable]]
+Derivation: TypeAlias = Derive | DeriveAt
+Deriving = Callable[[Sequence[Derivation]], list[Derived | Inapplicable]]
 
 
-def one_by_one(todo: Sequence[Derive]) -> list[Derived | Inapplicable]:
+def one_by_one(todo: Sequence[Derivation]) -> list[Derived | Inapplicable]:
     """The results of deriving these forms here, in this process."""
-    return [derive(task) for task in todo]
+    return [derive(task) if isinstance(task, Derive) else derive_at(task) for task in todo]
 
 
 @dataclass(slots=True)
@@ -75,6 +79,8 @@ class Candidates:
     wanted: int = 0  # with fewer, where nothing new is near good ones, other forms are derived
     ids: set[str] = field(default_factory=set)
     along: dict[str, Ladders] = field(default_factory=dict)  # by family
+    begin: list[int] = field(default_factory=list)  # tried before all others
+    learned: Sequence[Record] = ()  # of other runs
 
     def take(self, derived: Derived) -> None:
         """Add a derived form and the points that were drawn of it."""
@@ -111,6 +117,8 @@ class Candidates:
             options.seed,
             options.variants,
             self.near,
+            self.begin,
+            self.learned,
         )
 
     def near(
@@ -180,13 +188,24 @@ Lost = Callable[[Form, Failed], None]  # a form that its worker did not derive, 
 
 
 def candidates(
-    program: Program, profile: Profile, options: Options, workers: Workers, lost: Lost
+    program: Program,
+    profile: Profile,
+    options: Options,
+    workers: Workers,
+    lost: Lost,
+    known: Recalled = NOTHING,
 ) -> Candidates:
     """The candidates that the options ask for, derived by workers; a user's error if there are
     none.
 
-    Forms that could not be derived are handed to `lost`.
+    Those that records name come first, where they are legal; those that were tried before are left
+    out, but for these. Forms that could not be derived are handed to `lost`.
     """
+    deriving = partial(_derived, workers, lost)
+    hinted = deriving(hinted_tasks(program, profile, options, known.first))
+    first = [r for r in hinted if isinstance(r, Derived)]
+    if first and len(known.tried) >= options.variants:
+        return begun(first, known)
     todo = tasks(
         program,
         profile,
@@ -196,15 +215,44 @@ def candidates(
         max_memory=options.max_memory,
         domain=options.domain,
     )
-    deriving = partial(_derived, workers, lost)
     results = deriving(todo)
     found = [r for r in results if isinstance(r, Derived)]
     if not any(d.variants for d in found):
         raise UserError(no_candidate(program, options.max_memory, results))
-    return replace(gathered(found, others(todo), deriving), wanted=POOL * options.variants)
+    made = gathered(found, others(todo), deriving, begun(first, known))
+    return replace(made, wanted=POOL * options.variants)
 
 
-def _derived(workers: Workers, lost: Lost, todo: Sequence[Derive]) -> list[Derived | Inapplicable]:
+def hinted_tasks(
+    program: Program, profile: Profile, options: Options, hints: Sequence[Hint]
+) -> list[DeriveAt]:
+    """The tasks that derive the forms which hints name, each at all points that hints give it; a
+    form that the program does not have is left out."""
+    points = defaultdict[Named, list[tuple[tuple[str, int], ...]]](list)
+    for hint in hints:
+        points[hint.family, hint.form].append(hint.parameters)
+    return [
+        DeriveAt(program, form, profile, tuple(given), options.max_memory, options.domain)
+        for (family, name), given in points.items()
+        for form in (forms(program, family) if family in FAMILIES else ())
+        if form.name == name
+    ]
+
+
+def begun(first: Sequence[Derived], known: Recalled) -> Candidates:
+    """The candidates that records name, form by form, which are tried first; whatever else was
+    tried before is left out."""
+    made = Candidates(learned=known.learned)
+    for derived in first:
+        made.take(derived)
+    made.begin = list(range(len(made.variants)))
+    made.ids |= known.tried
+    return made
+
+
+def _derived(
+    workers: Workers, lost: Lost, todo: Sequence[Derivation]
+) -> list[Derived | Inapplicable]:
     """The results of the tasks, in their order, in whatever order the workers finish."""
     done: dict[Named, Derived | Inapplicable] = {}
     for result in workers.map(todo, DERIVE_LIMIT):
@@ -223,12 +271,17 @@ def _key(form: Form) -> Named:
 
 
 def gathered(
-    found: Sequence[Derived], rest: Sequence[Derive] = (), deriving: Deriving = one_by_one
+    found: Sequence[Derived],
+    rest: Sequence[Derive] = (),
+    deriving: Deriving = one_by_one,
+    first: Candidates | None = None,
 ) -> Candidates:
-    """The candidates of derived forms, where a variant that two forms have counts once. Forms in
-    `rest` are not derived yet: `deriving` derives them once they are near good ones."""
-    left = shares((d.family, d.count, d.outside) for d in found)
-    made = Candidates(left=left, others={_key(t.form): t for t in rest}, deriving=deriving)
+    """The candidates of derived forms after those that come `first`, where a variant that two forms
+    have counts once. Forms in `rest` are not derived yet: `deriving` derives them once they are
+    near good ones."""
+    made = Candidates() if first is None else first
+    made.left = shares((d.family, d.count, d.outside) for d in found)
+    made.others, made.deriving = {_key(t.form): t for t in rest}, deriving
     for derived in found:
         made.take(derived)
     return made

@@ -12,11 +12,13 @@ from explore.measure.front_again import measure_again
 from explore.measure.reference_worker import reference_in_time
 from explore.options.options import Options
 from explore.peers.peers import measure_peers
+from explore.record_book.recalled import Recalled
 from explore.report.progress import Watch
 from explore.results.lost_forms import LostForm
 from explore.results.records import Failed, Record
 from explore.results.store import Store
 from explore.run.bench import Bench
+from explore.run.book_keeping import BookKeeping
 from explore.run.candidates import Candidates, candidates
 from explore.run.ledger import Ledger
 from explore.run.loop import Loop
@@ -47,6 +49,8 @@ class Exploration:
     watch: Watch
     plans: TrustedPlans
     begun: float
+    books: BookKeeping
+    known: Recalled
 
     def run(self, before: Mapping[str, Record]) -> bool:
         """Derive, build and measure variants, except those with a record in `before`; returns True
@@ -68,7 +72,7 @@ class Exploration:
         program, profile = self.program, self.target.profile
         self.watch.note(f"{program.name} on {self.store.environment.where}: deriving")
         lost = partial(_lost, self.store, self.watch)
-        found = candidates(program, profile, self.options, builders, lost)
+        found = candidates(program, profile, self.options, builders, lost, self.known)
         self.watch.note(
             f"{counted(len(found.variants), 'candidate')} of {found.legal:,} legal ones, "
             f"in {counted(len(found.forms), 'form')}; results in {self.store.folder}"
@@ -102,8 +106,8 @@ class Exploration:
         left."""
         earlier_s = max((r.elapsed_s for r in before.values()), default=0.0)
         clock = RunClock(self.options.time_limit, self.begun, earlier_s)
-        left = max(0, self.options.variants - len(before))
-        ledger = Ledger(self.store, self.watch, clock, left, self.plans.made)
+        left = max(0, self.known.budget(self.options.variants) - len(before))
+        ledger = Ledger(self.store, self.watch, clock, left, self.books, self.plans.made)
         return Loop(
             candidates=found,
             clock=clock,

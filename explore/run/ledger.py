@@ -8,6 +8,7 @@ from explore.report.pace_watch import PaceWatch
 from explore.report.progress import Watch
 from explore.results.records import Measured, Outcome, Record, Variant
 from explore.results.store import Store
+from explore.run.book_keeping import BookKeeping
 from explore.run.run_clock import RunClock
 
 HOPELESS = 2.0  # times slower than the best known for its memory: not worth more runs
@@ -22,6 +23,7 @@ class Ledger:
     watch: Watch
     clock: RunClock
     left: int
+    books: BookKeeping
     made_here: dict[str, Plan] = field(default_factory=dict)  # by variant: filled as they are made
     outcomes: dict[str, Outcome] = field(default_factory=dict)  # by key
     best: list[tuple[float, int]] = field(default_factory=list)  # time, memory
@@ -33,6 +35,7 @@ class Ledger:
         if variant.plan is not None:
             self.made_here[variant.id] = variant.plan
         self.store.append([record])
+        self.books.keep([record])
         self.watch.saw(record)
         if said := self.pace.saw(outcome):
             self.watch.note(said)

@@ -2,6 +2,7 @@
 
 import platform
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -16,14 +17,16 @@ from explore.measure.roofline import measured as roofline
 from explore.options.option_values import demand_one, demand_positive, demand_whole
 from explore.options.options import Options
 from explore.options.units import parse_bytes, parse_seconds
+from explore.record_book.told_of_records import told_of
 from explore.report.progress import Watch
 from explore.report.report import write_report
 from explore.results.front import Limits, by_id, front, pick
 from explore.results.lost_forms import LostForm
-from explore.results.records import Bounds, Peer, Record
+from explore.results.records import Bounds, Peer, Record, latest
 from explore.results.run_environment import Environment
 from explore.results.store import Store
 from explore.results.version import version
+from explore.run.book_keeping import BookKeeping, Records, opened
 from explore.run.compiled_variant import Compiled
 from explore.run.exploration import Exploration
 from explore.run.loop import first_round
@@ -139,14 +142,17 @@ def environment_of(source: Source, options: Options, target: Target) -> Environm
     )
 
 
-def start(source: Source, options: Options, target: Target, folder: Path) -> tuple[Run, bool]:
-    """The new run, stored in a folder, and True if it went through to the end."""
+def start(
+    source: Source, options: Options, target: Target, folder: Path, records: Records = None
+) -> tuple[Run, bool]:
+    """The new run, stored in a folder, and True if it went through to the end. `records` is the
+    file of records that it begins from and adds to; None is the user's own, False is none."""
     begun = time.monotonic()
     program = source.program(options)  # mistakes in it come before anything is written
     with Store.create(
         folder, _with_limits(environment_of(source, options, target), target)
     ) as store:
-        return _explore(store, program, options, target, begun)
+        return _explore(store, program, options, target, begun, records)
 
 
 def _with_limits(environment: Environment, target: Target) -> Environment:
@@ -164,7 +170,7 @@ def _with_limits(environment: Environment, target: Target) -> Environment:
     return replace(environment, bounds=bounds)
 
 
-def resume(folder: Path) -> tuple[Run, bool]:
+def resume(folder: Path, records: Records = None) -> tuple[Run, bool]:
     """The run of a folder after it has gone on, on the same device, and True if it went through to
     the end."""
     begun = time.monotonic()
@@ -175,11 +181,16 @@ def resume(folder: Path) -> tuple[Run, bool]:
     target = target_again(stored, options)
     now = environment_of(source, options, target)
     with Store.resume(folder, now) as store:
-        return _explore(store, source.program(options), options, target, begun)
+        return _explore(store, source.program(options), options, target, begun, records)
 
 
 def _explore(
-    store: Store, program: Program, options: Options, target: Target, begun: float
+    store: Store,
+    program: Program,
+    options: Options,
+    target: Target,
+    begun: float,
+    records: Records,
 ) -> tuple[Run, bool]:
     """The run after exploring; `begun` is the start by the clock, so that measuring the device,
     deriving forms and computing the right results count in the time limit."""
@@ -188,22 +199,35 @@ def _explore(
     if target.device is not None:
         plans.all(contenders(before))  # a folder that was changed is refused before anything runs
     store.forget_lost_forms()
-    with Watch(options.variants, before=list(first_round(before).values())) as watch:
+    earlier = list(first_round(before).values())
+    with ExitStack() as stack:
+        watch = stack.enter_context(Watch(options.variants, before=earlier))
+        if (book := opened(records, watch.note)) is not None:
+            stack.enter_context(book)
+        books = BookKeeping.of(book, program, target, watch.note)
+        known = books.recall(options, store.environment.started_unix_s)
+        watch.expect(known.budget(options.variants))
+        for line in told_of(known):
+            watch.note(line)
         try:
-            exploration = Exploration(store, program, options, target, watch, plans, begun)
+            exploration = Exploration(
+                store, program, options, target, watch, plans, begun, books, known
+            )
             finished = exploration.run(first_round(before))
         except KeyboardInterrupt:
             watch.note(f"stopped; go on with `explore resume {store.folder}`")
-            _finish(store, plans)
+            _finish(store, plans, books)
             raise
-    _finish(store, plans)
+        _finish(store, plans, books)
     return Run(store.folder), finished
 
 
-def _finish(store: Store, plans: TrustedPlans) -> None:
-    """Write the report, and the kernels of the front as files."""
+def _finish(store: Store, plans: TrustedPlans, books: BookKeeping) -> None:
+    """Write the report, and the kernels of the front as files; keep the times that were measured
+    again."""
     store.settle()
     records = store.records()
+    books.keep([r for r in latest(records) if r.round])
     if not records:
         return
     file, lost = store.folder / "report.html", store.lost_forms()

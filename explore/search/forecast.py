@@ -31,14 +31,16 @@ class Outlook:
 
 
 def outlook(
-    table: KernelTable, taken: Mapping[int, Sequence[float]], failed: Iterable[int], seed: int
+    table: KernelTable,
+    taken: Mapping[int, Sequence[float]],
+    failed: Iterable[int],
+    seed: int,
+    elsewhere: Mapping[int, Sequence[float]] | None = None,
 ) -> Outlook:
     """The forecast of all candidates, from the times of those that ran, and from those that
-    failed."""
-    times = defaultdict[int, list[float]](list)
-    for i, each in taken.items():
-        for k, time in zip(table.kernels_of(i), each, strict=True):
-            times[int(k)].append(time)
+    failed. Times from `elsewhere` count only for kernels that did not run here."""
+    times = _of_kernels(table, taken)
+    times = {**_of_kernels(table, elsewhere or {}), **times}
     ran = sorted(times)
     logs = np.array([coarse_log(float(np.median(times[k]))) for k in ran])
     estimate = trust(table.estimates[ran], logs) * table.estimates
@@ -54,6 +56,15 @@ def outlook(
         np.sqrt(np.add.reduceat(unsure, table.start_of)) / np.exp(total),
         np.minimum.reduceat(chance[table.row_of], table.start_of),
     )
+
+
+def _of_kernels(table: KernelTable, taken: Mapping[int, Sequence[float]]) -> dict[int, list[float]]:
+    """The times of each kernel in the candidates that ran."""
+    times = defaultdict[int, list[float]](list)
+    for i, each in taken.items():
+        for k, time in zip(table.kernels_of(i), each, strict=True):
+            times[int(k)].append(time)
+    return dict(times)
 
 
 def trust(estimate: Floats, logs: Floats) -> float:

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from explore.options.options import Strategy
 from explore.search.cost_model import expected_improvement
-from explore.search.forecast import coarse_log, outlook
+from explore.search.forecast import Outlook, coarse_log, outlook
 from explore.search.kernel_table import Floats, KernelTable
 
 NEAR = 12  # of the fastest, so many are looked around
 AT_ONCE = 6  # in one round
+ENOUGH = 8  # variants that ran: from fewer nothing is learned
 _GOOD = math.log(2.0)  # slower than the fastest: what is like this may be faster
 FEW = 4  # of a form, in one round, while fewer of it are known
 _HOPE = 2.0  # standard deviations
@@ -40,6 +41,22 @@ class Shares:
 
 
 Grow = Callable[[Sequence[int], Sequence[int]], KernelTable]  # near some, and like the good ones
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What was learned before a search begins: a table of variants of other runs, and the times of
+    each one's kernels."""
+
+    table: KernelTable
+    kernels: Sequence[Sequence[float]]
+
+    def beside(self, table: KernelTable) -> "tuple[KernelTable, dict[int, Sequence[float]]]":
+        """The candidates of a table followed by the variants of other runs, and the kernels' times
+        of these, by their numbers there."""
+        return table.followed_by(self.table), {
+            len(table) + i: each for i, each in enumerate(self.kernels)
+        }
 
 
 class Search:
@@ -62,6 +79,8 @@ class Search:
         lag: int = 1,
         shares: Shares | None = None,
         grow: Grow | None = None,
+        begin: Sequence[int] = (),
+        prior: Prior | None = None,
     ) -> None:
         self._table = table
         self._strategy, self._batch, self._lag = strategy, batch, lag
@@ -70,8 +89,12 @@ class Search:
         self._order = stratified(strata, table.total(table.estimates), self._random)
         if strategy == "random":
             self._order = [int(i) for i in self._random.permutation(len(table))]
-        self._first = min(first, len(table))
-        self._spread = self._order[:spread]  # to be seen, sooner or later
+        self._prior = prior if prior is not None and prior.kernels else None
+        if begin and strategy != "random":
+            self._order = list(dict.fromkeys([*begin, *self._order]))
+        learned = 0 if self._prior is None else len(self._prior.kernels)
+        self._first = min(first if learned < ENOUGH else max(len(begin), 1), len(table))
+        self._spread = self._order[: spread + len(begin)]  # to be seen, sooner or later
         self._rounds: list[list[int]] = []
         self._taken: set[int] = set()
         self._times: dict[int, float | None] = {}
@@ -99,8 +122,10 @@ class Search:
     def next_round(self) -> list[int] | None:
         """The candidates of the next round; None while outcomes that it depends on are missing; []
         at the end."""
-        if self._strategy == "random" or len(self._taken) < self._first:
+        if self._strategy == "random":
             chosen = self._from_order(self._batch)
+        elif len(self._taken) < self._first:
+            chosen = self._from_order(min(self._batch, self._first - len(self._taken)))
         elif (known := self._known()) is None:
             return None
         else:
@@ -130,15 +155,16 @@ class Search:
         good = [i for i in known if self._times[i] is not None]
         self._look_around(good)
         fresh = np.array(sorted(set(range(len(self._table))) - self._taken), dtype=np.intp)
-        if len(good) < 8 or len(fresh) <= count:
+        learned = 0 if self._prior is None else len(self._prior.kernels)
+        if len(good) + learned < ENOUGH or len(fresh) <= count:
             return self._from_order(count)
         logs = np.array([coarse_log(self._times[i] or math.inf) for i in good])
         failed = [i for i in known if self._times[i] is None]
         seed, memory = int(self._random.integers(2**31)), self._table.memory
-        seen = outlook(self._table, {i: self._kernels[i] for i in good}, failed, seed)
+        seen = self._outlook(good, failed, seed)
         mean, spread, success = seen.mean[fresh], seen.spread[fresh], seen.chance[fresh]
-        best = np.full(len(fresh), logs.min())
-        here = front_at(memory[fresh], memory[good], logs)
+        best = np.full(len(fresh), logs.min() if good else mean.min())
+        here = front_at(memory[fresh], memory[good], logs) if good else best
         chosen = self._unseen(round(self._shares.explore * count))
         wishes = (
             (self._shares.best, success * expected_improvement(best, mean, spread)),
@@ -153,6 +179,14 @@ class Search:
             wanted = min(count - len(chosen), max(1, round(share * count)))
             chosen += _top(fresh, score, chosen, wanted, lambda i: room.take(kinds[i]))
         return chosen
+
+    def _outlook(self, good: Sequence[int], failed: Sequence[int], seed: int) -> Outlook:
+        """The forecast from what ran and what failed here, and from other runs."""
+        taken = {i: self._kernels[i] for i in good}
+        if self._prior is None:
+            return outlook(self._table, taken, failed, seed)
+        table, elsewhere = self._prior.beside(self._table)
+        return outlook(table, taken, failed, seed, elsewhere)
 
     def _unseen(self, count: int) -> list[int]:
         """The first `count` candidates not taken yet, in an order that visits every stratum."""

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from explore.options.options import Strategy
-from explore.results.records import Variant
+from explore.results.records import Record, Variant, kernels_of
 from explore.search.kernel_table import KernelTable
-from explore.search.search import Search
+from explore.search.search import Prior, Search
 from explore.search.variant_rows import kernel_table, strata
 
 Near = Callable[[Sequence[int], Sequence[int]], tuple[Sequence[Variant], Sequence[float]]]
@@ -18,12 +18,15 @@ def search_over(
     seed: int,
     budget: int,
     near: Near | None = None,
+    begin: Sequence[int] = (),
+    learned: Sequence[Record] = (),
 ) -> Search:
     """The search over these variants within a budget: a few strata first, then guided rounds, in
     which strata not seen yet still get turns, about a quarter of the budget in all.
 
     `memory` has the bytes of each variant. `near` gives further variants, with theirs: those near
-    the variants of some numbers, and those of forms like the forms of good ones.
+    the variants of some numbers, and those of forms like the forms of good ones. The variants
+    `begin` come first; `learned` are records of other runs, from which times are foretold.
     """
 
     def grow(parents: Sequence[int], good: Sequence[int]) -> KernelTable:
@@ -37,9 +40,21 @@ def search_over(
         kernel_table(variants, memory),
         places,
         strategy=strategy,
+        begin=begin,
+        prior=prior_of(learned),
         grow=None if near is None else grow,
         seed=seed,
         first=max(16, min(32, budget // 16)),
         spread=max(families_and_levels, 16, min(128, budget // 4)),
         batch=max(8, min(32, budget // 12)),
     )
+
+
+def prior_of(records: Sequence[Record]) -> Prior | None:
+    """What records of other runs teach: the kernels of those whose kernels' times are known; None
+    if there are none."""
+    timed = [(r.variant, kernels_of(r.outcome)) for r in records]
+    fit = [(v, each) for v, each in timed if each and len(each) == len(v.features)]
+    if not fit:
+        return None
+    return Prior(kernel_table([v for v, _ in fit]), [each for _, each in fit])

@@ -75,7 +75,7 @@ class Inapplicable:
 def derive(task: Derive) -> Derived | Inapplicable:
     """The form of a task lowered, with points drawn; or why it does not apply."""
     try:
-        lowering, outside = _within(task, lower(_kept(task.program), task.form))
+        lowering, outside = _within(task, lower(kept(task.program), task.form))
         random = _random(task.seed, lowering)
         system, space = worth_trying(lowering, task.profile, random, task.max_memory)
     except (Refused, Unsupported) as refused:
@@ -103,7 +103,7 @@ def lowered_form(form: Form, lowering: Lowering, system: System, profile: Profil
 
 
 @lru_cache(maxsize=4)
-def _kept(program: Program) -> Program:
+def kept(program: Program) -> Program:
     """The first of the programs equal to this one, so that results cached in its terms serve every
     form."""
     return program

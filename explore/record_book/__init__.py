@@ -1,0 +1,1 @@
+"""The record book: one file in which what was measured is kept from run to run."""

@@ -1,0 +1,113 @@
+"""The SQLite file of a record book: where it lies, and how it is opened and checked.
+
+Many processes may read and write at once: the file keeps a write-ahead log, and each change is a
+transaction. A file may come from anybody, so it must hold our tables and nothing else.
+"""
+
+import os
+import sqlite3
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from explore.results.guarded_database import MOST_BYTES
+from ir.errors import UserError
+
+T = TypeVar("T")
+
+VARIABLE = "CONVLIFT_RECORDS"  # names another file; the empty text, none
+FILE = "records.sqlite"
+FORMAT = 1
+PATIENCE = 20.0  # seconds that a process waits for others
+
+TABLES = {
+    "subject": """CREATE TABLE subject (
+  id INTEGER PRIMARY KEY, shape TEXT NOT NULL, sizes TEXT NOT NULL, kinds TEXT NOT NULL,
+  name TEXT NOT NULL, program TEXT NOT NULL, UNIQUE (shape, sizes)
+)""",
+    "place": """CREATE TABLE place (
+  id INTEGER PRIMARY KEY, device TEXT NOT NULL, platform TEXT NOT NULL, driver TEXT NOT NULL,
+  limits TEXT NOT NULL, UNIQUE (device, platform, driver, limits)
+)""",
+    "entry": """CREATE TABLE entry (
+  id INTEGER PRIMARY KEY, subject INTEGER NOT NULL, place INTEGER NOT NULL, version TEXT NOT NULL,
+  here INTEGER NOT NULL, variant TEXT NOT NULL, family TEXT NOT NULL, status TEXT NOT NULL,
+  time_ns REAL, memory_bytes INTEGER, unix_s REAL NOT NULL, details BLOB NOT NULL,
+  UNIQUE (subject, place, version, here, variant)
+)""",
+}
+
+
+def user_file() -> Path | None:
+    """The file of this user's records: what the environment variable names, else one in the data
+    folder of the platform; None if the variable is empty."""
+    named = os.environ.get(VARIABLE)
+    if named is not None:
+        return Path(named) if named else None
+    home = Path.home()
+    usual = home / ("Library/Application Support" if sys.platform == "darwin" else ".local/share")
+    base = os.environ.get("XDG_DATA_HOME", "")
+    return (Path(base) if os.path.isabs(base) else usual) / "convlift" / FILE
+
+
+def connect(file: Path) -> tuple[sqlite3.Connection, bool]:
+    """The connection to a book, made if it is not there, and True if it can be written to."""
+    if file.exists() and not file.is_file():
+        raise UserError(f"{file} is no file: expected one of records")
+    writable = not file.exists() or all(os.access(p, os.W_OK) for p in (file, file.parent))
+    if writable:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    mode = "mode=rwc" if writable else "mode=ro&immutable=1"
+    connection = sqlite3.connect(
+        f"{file.resolve().as_uri()}?{mode}", uri=True, timeout=PATIENCE, isolation_level=None
+    )
+    try:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        if writable:
+            patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
+            connection.execute("PRAGMA synchronous = NORMAL")
+            patiently(lambda: _create(connection))
+        _demand_our_tables(connection, file)
+    except BaseException:
+        connection.close()
+        raise
+    return connection, writable
+
+
+def patiently(act: Callable[[], T]) -> T:
+    """The result of an act on a book, tried again while other processes are writing: SQLite's own
+    patience does not cover every case in which it is told to wait."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return act()
+        except sqlite3.OperationalError as error:
+            busy = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+            if not busy or time.monotonic() > until:
+                raise
+            time.sleep(0.02)
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    """Create the tables in a file that is empty."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        (held,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if not held:
+            for sql in TABLES.values():
+                connection.execute(sql)
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _demand_our_tables(connection: sqlite3.Connection, file: Path) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    sql = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"
+    if version != FORMAT or set(connection.execute(sql)) != set(TABLES.items()):
+        raise UserError(f"{file} is damaged, or no file of records: its tables are others")

@@ -1,0 +1,53 @@
+"""Books exported as lines of JSON and merged from such files, from other books and from runs.
+
+What is merged is data: each line is checked, their number and length are bounded, and an entry
+counts as measured elsewhere, even one of this user's own.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from explore.options.stored_fields import TEXT, Damaged, loaded
+from explore.record_book.entries import Entry, entry_from, entry_json
+from explore.record_book.record_book import RecordBook
+from ir.errors import UserError
+
+MOST = 1 << 20  # entries that are taken from one file
+_SQLITE = b"SQLite format 3\0"
+
+
+def lines_of(book: RecordBook) -> Iterator[str]:
+    """The entries of a book, one JSON object a line."""
+    for entry in book.every():
+        yield json.dumps(entry_json(entry), allow_nan=False, sort_keys=True)
+
+
+def merge(book: RecordBook, file: Path) -> int:
+    """Add the entries of a file, another book or an exported one, to a book as measured elsewhere;
+    returns how many. Nothing is added of a file that is damaged."""
+    return book.add(replace(entry, here=False) for entry in _entries(file))
+
+
+def _entries(file: Path) -> list[Entry]:
+    try:
+        with open(file, "rb") as opened:
+            start = opened.read(len(_SQLITE))
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {error.strerror}") from None
+    if start == _SQLITE:
+        with RecordBook(file) as other:
+            return list(other.every())
+    return list(_from_lines(file))
+
+
+def _from_lines(file: Path) -> Iterator[Entry]:
+    with open(file, encoding="utf-8") as lines:
+        for number, line in enumerate(iter(lambda: lines.readline(TEXT), ""), 1):
+            if number > MOST:
+                raise UserError(f"{file}: expected at most {MOST} records")
+            try:
+                yield entry_from(loaded(line, "record").values)
+            except (Damaged, ValueError, TypeError) as error:
+                raise UserError(f"{file}, line {number}: {error}") from error

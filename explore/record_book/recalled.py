@@ -1,0 +1,139 @@
+"""What a search begins from: the variants that a book knows of a program, and of those near it.
+
+Only what was measured here, on this device with this driver, by this version, counts as tried. The
+rest are hints: their constraints are asked again, their proofs made again, their times measured
+again.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from explore.options.options import Options
+from explore.record_book.distance import distance
+from explore.record_book.entries import Entry, Place
+from explore.record_book.program_identity import Identity
+from explore.record_book.record_book import RecordBook
+from explore.results.front import pareto
+from explore.results.records import Measured, Record
+
+AGAIN = 4  # variants of the known front that are measured again
+HINTS = 8  # variants of other programs, devices and versions that are tried first
+NEAREST = 4  # programs that are learned from
+LEARNED = 600  # variants that are learned from
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A form and its parameters' values that were good once; whether they are legal is asked
+    again."""
+
+    family: str
+    form: str
+    parameters: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What a book knows: the front of the same program (`again`), the names of its variants that
+    were tried, hints from elsewhere, and records from which kernels' times are learned."""
+
+    again: tuple[Entry, ...] = ()
+    tried: frozenset[str] = frozenset()
+    hints: tuple[Hint, ...] = ()
+    learned: tuple[Record, ...] = ()
+
+    @property
+    def first(self) -> tuple[Hint, ...]:
+        """The hints in the order in which they are tried: the known front, then the others."""
+        return tuple(dict.fromkeys([*map(hint_of, self.again), *self.hints]))
+
+    def budget(self, variants: int) -> int:
+        """The number of variants to try where `variants` are asked for: those that were tried here
+        count, and the known front is measured again."""
+        return max(len(self.again), variants - len(self.tried)) if self.tried else variants
+
+
+NOTHING = Recalled()
+
+
+def hint_of(entry: Entry) -> Hint:
+    """The hint that an entry gives."""
+    variant = entry.record.variant
+    return Hint(variant.family, variant.form, variant.parameters)
+
+
+def recalled(
+    book: RecordBook,
+    identity: Identity,
+    place: Place,
+    version: str,
+    options: Options,
+    before: float | None = None,
+) -> Recalled:
+    """What a book knows for a search with these options; with `before`, what it knew at that time
+    since 1970."""
+    same = [e for e in book.of_program(identity, before) if _asked_for(e, options)]
+    own = [e for e in same if _counts(e, place, version)]
+    again = front_of(own)[:AGAIN]
+    near = [
+        [e for e in book.of_program(other, before) if _asked_for(e, options)]
+        for other in nearest(book, identity, place, before)
+    ]
+    elsewhere = [e for e in same if not _counts(e, place, version)]
+    hints = dict.fromkeys(_hints([] if own else elsewhere, near))
+    here = [e for several in ([*own], *near) for e in several if _on(e, place)]
+    return Recalled(
+        again=tuple(again),
+        tried=frozenset(e.record.variant.id for e in own),
+        hints=tuple(islice(hints, 0 if own else HINTS)),
+        learned=tuple(e.record for e in here[:LEARNED] if isinstance(e.record.outcome, Measured)),
+    )
+
+
+def front_of(entries: Iterable[Entry]) -> list[Entry]:
+    """The entries that no other beats in time and memory, the fastest first."""
+    ran = [e for e in entries if e.time_ns is not None]
+    return pareto(ran, lambda e: (e.time_ns or 0.0, float(e.memory_bytes or 0)))
+
+
+def nearest(
+    book: RecordBook, identity: Identity, place: Place, before: float | None = None
+) -> list[Identity]:
+    """The other programs that are nearest to one, of those of which something ran on the device."""
+    known = book.on_device(place.device, place.platform, before)
+    far = [(distance(identity, other), n) for n, other in enumerate(known) if other != identity]
+    return [known[n] for d, n in sorted(far)[:NEAREST] if d != float("inf")]
+
+
+def _hints(elsewhere: Sequence[Entry], near: Sequence[Sequence[Entry]]) -> Iterator[Hint]:
+    """The hints of the same program from elsewhere, then those of near programs in turns; of each
+    the front first, then what else is fast."""
+    ranked = [_ranked(several) for several in (elsewhere, *near)]
+    for turn in range(HINTS):
+        for several in ranked:
+            yield from map(hint_of, several[turn : turn + 1])
+
+
+def _ranked(entries: Sequence[Entry]) -> list[Entry]:
+    fast = sorted((e for e in entries if e.time_ns is not None), key=lambda e: e.time_ns or 0.0)
+    return fast[:HINTS]
+
+
+def _counts(entry: Entry, place: Place, version: str) -> bool:
+    """True if an entry was measured here, by this version: such a variant counts as tried."""
+    return entry.here and entry.place == place and entry.version == version
+
+
+def _on(entry: Entry, place: Place) -> bool:
+    """True if an entry's times are of a device of this name."""
+    return (entry.place.device, entry.place.platform) == (place.device, place.platform)
+
+
+def _asked_for(entry: Entry, options: Options) -> bool:
+    """True if the options of a search leave room for an entry's variant."""
+    families = not options.families or entry.record.variant.family in options.families
+    memory = entry.memory_bytes
+    return families and (
+        options.max_memory is None or memory is None or memory <= options.max_memory
+    )

@@ -1,0 +1,254 @@
+"""The record book of a user: outcomes of variants on programs and devices, kept from run to run."""
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from explore.options.stored_fields import TEXT, Damaged, Fields
+from explore.record_book.book_file import connect, patiently
+from explore.record_book.entries import Entry, Place, Subject, entry_from, identity_from, packed
+from explore.record_book.program_identity import Identity
+from ir.errors import UserError
+
+LIMIT = 64 << 20  # bytes of a book
+LEFT = 0.75  # of the limit, once that is passed
+BEST = 16  # the fastest and the leanest of a program on a device, which are forgotten last
+
+_JOINED = """SELECT shape, sizes, kinds, name, program, device, platform, driver, limits, version,
+  here, details FROM entry JOIN subject ON subject.id = entry.subject
+  JOIN place ON place.id = entry.place"""
+_FIELDS = ("shape", "sizes", "kinds", "name", "program", "device", "platform", "driver", "limits")
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A line on what a book holds of a program on a device by one version: how many variants, how
+    many of them failed, and the least time in nanoseconds."""
+
+    name: str
+    sizes: str
+    device: str
+    version: str
+    here: bool
+    count: int
+    failed: int
+    best_ns: float | None
+
+
+class RecordBook:
+    """A record book, opened; entries are added and found by program and device."""
+
+    def __init__(self, file: Path, limit_bytes: int = LIMIT) -> None:
+        self.file, self._limit = file, limit_bytes
+        with self._told():
+            self._connection, self.writable = connect(file)
+
+    def add(self, entries: Iterable[Entry]) -> int:
+        """Keep entries, durable against the end of this process on return; each replaces an
+        earlier one of the same variant. The result is how many they were."""
+        rows = list(entries)
+        if not self.writable:
+            raise UserError(f"cannot write {self.file}: it is read-only")
+        with self._changing():
+            for entry in rows:
+                self._add(entry)
+        if self._bytes() > self._limit:
+            self.shrink(int(LEFT * self._limit))
+        return len(rows)
+
+    def _add(self, entry: Entry) -> None:
+        key = self._subject(entry.subject), self._place(entry.place), entry.version, entry.here
+        record = entry.record
+        status = "measured" if entry.time_ns is not None else "other"
+        self._connection.execute(
+            "INSERT OR REPLACE INTO entry (subject, place, version, here, variant, family, status,"
+            " time_ns, memory_bytes, unix_s, details) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                *key,
+                *(record.variant.id, record.variant.family, status, entry.time_ns),
+                *(entry.memory_bytes, record.unix_s, packed(entry)),
+            ],
+        )
+
+    def _subject(self, subject: Subject) -> int:
+        identity = subject.identity
+        key = identity.shape, json.dumps(identity.sizes)
+        more = json.dumps(dict(identity.kinds)), subject.name, subject.program
+        self._connection.execute(
+            "INSERT OR IGNORE INTO subject (shape, sizes, kinds, name, program)"
+            " VALUES (?, ?, ?, ?, ?)",
+            [*key, *more],
+        )
+        return self._one("SELECT id FROM subject WHERE shape = ? AND sizes = ?", key)
+
+    def _place(self, place: Place) -> int:
+        key = place.device, place.platform, place.driver, place.limits
+        self._connection.execute(
+            "INSERT OR IGNORE INTO place (device, platform, driver, limits) VALUES (?, ?, ?, ?)",
+            key,
+        )
+        sql = "SELECT id FROM place WHERE device = ? AND platform = ? AND driver = ? AND limits = ?"
+        return self._one(sql, key)
+
+    def _one(self, sql: str, key: Sequence[Any]) -> int:
+        (found,) = self._connection.execute(sql, key).fetchone()
+        return int(found)
+
+    # ---- what is known
+
+    def of_program(self, identity: Identity, before: float | None = None) -> list[Entry]:
+        """The entries of a program at its sizes, on every device and by every version, the fastest
+        first; with `before`, only those measured before that time since 1970."""
+        where = "WHERE shape = ? AND sizes = ? AND unix_s <= ? ORDER BY time_ns IS NULL, time_ns"
+        key = identity.shape, json.dumps(identity.sizes), _until(before)
+        return list(self._entries(where, key))
+
+    def on_device(self, device: str, platform: str, before: float | None = None) -> list[Identity]:
+        """The identities of the programs of which something ran on a device, whatever its
+        driver."""
+        sql = """SELECT DISTINCT shape, sizes, kinds FROM subject
+  JOIN entry ON entry.subject = subject.id JOIN place ON place.id = entry.place
+  WHERE device = ? AND platform = ? AND unix_s <= ? AND status = 'measured'"""
+        found = []
+        for row in self._rows(sql, (device, platform, _until(before))):
+            fields = dict(zip(_FIELDS, row, strict=False))
+            found += [identity for identity in _readable(fields, _identity) if identity]
+        return found
+
+    def every(self) -> Iterator[Entry]:
+        """All entries, in the order in which they came."""
+        return self._entries("ORDER BY entry.id", ())
+
+    def summaries(self) -> list[Summary]:
+        """A summary for each program, device and version."""
+        sql = """SELECT name, sizes, device, version, here, count(*), sum(status != 'measured'),
+  min(time_ns) FROM entry JOIN subject ON subject.id = entry.subject
+  JOIN place ON place.id = entry.place GROUP BY entry.subject, entry.place, version, here
+  ORDER BY max(unix_s) DESC"""
+        return [
+            Summary(name, sizes, device, version, bool(here), count, failed, best)
+            for name, sizes, device, version, here, count, failed, best in self._rows(sql, ())
+        ]
+
+    def _entries(self, more: str, key: Sequence[Any]) -> Iterator[Entry]:
+        """The entries that a condition finds; those that nobody can read are left out."""
+        for row in self._rows(f"{_JOINED} {more}", key):
+            fields = dict(zip((*_FIELDS, "version", "here", "details"), row, strict=True))
+            yield from _readable(fields, _entry)
+
+    # ---- its size
+
+    def forget(self, *, other_than: str | None = None, before: float = 0.0) -> int:
+        """Forget entries of versions other than one, if it is given, and those that were measured
+        before a time since 1970; returns how many."""
+        with self._changing():
+            gone = self._connection.execute(
+                "DELETE FROM entry WHERE version != coalesce(?, version) OR unix_s < ?",
+                [other_than, before],
+            ).rowcount
+            self._orphans()
+        self._compact()
+        return gone
+
+    def shrink(self, size: int) -> None:
+        """Forget entries until the book takes at most `size` bytes: of each program on each device
+        first those that are neither among the fastest nor among the leanest, the oldest first."""
+        order = f"""SELECT id FROM (SELECT id, unix_s,
+  row_number() OVER (PARTITION BY subject, place, version ORDER BY time_ns IS NULL, time_ns) AS t,
+  row_number() OVER (PARTITION BY subject, place, version ORDER BY time_ns IS NULL, memory_bytes,
+    time_ns) AS m
+  FROM entry) ORDER BY min(t, m) <= {BEST}, unix_s LIMIT ?"""
+        while self._bytes() > size and (count := self._one("SELECT count(*) FROM entry", ())):
+            share = 1 - size / self._bytes()
+            with self._changing():
+                limit = [max(1, int(count * min(1.0, share + 0.05)))]
+                self._connection.execute(f"DELETE FROM entry WHERE id IN ({order})", limit)
+                self._orphans()
+            self._compact()
+
+    def _orphans(self) -> None:
+        for table in ("subject", "place"):
+            self._connection.execute(
+                f"DELETE FROM {table} WHERE id NOT IN (SELECT {table} FROM entry)"
+            )
+
+    def _compact(self) -> None:
+        """Give back the bytes of what was forgotten, unless others are using the book."""
+        try:
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.OperationalError:
+            return
+
+    def _bytes(self) -> int:
+        """The bytes that the entries take; pages that are free do not count."""
+        pages = self._one("PRAGMA page_count", ()) - self._one("PRAGMA freelist_count", ())
+        return pages * self._one("PRAGMA page_size", ())
+
+    # ---- SQLite
+
+    def _rows(self, sql: str, key: Sequence[Any]) -> list[tuple[Any, ...]]:
+        with self._told():
+            return patiently(lambda: self._connection.execute(sql, key).fetchall())
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """A transaction: what is done in it is kept as a whole or not at all."""
+        with self._told():
+            patiently(lambda: self._connection.execute("BEGIN IMMEDIATE"))
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn errors of SQLite and of files into a UserError."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise UserError(f"cannot use the records in {self.file}: {error}") from error
+        except OSError as error:
+            raise UserError(f"cannot write {self.file}: {error.strerror}") from error
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> "RecordBook":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _until(before: float | None) -> float:
+    return float("inf") if before is None else before
+
+
+def _readable(fields: dict[str, Any], read: Any) -> Iterator[Any]:
+    """What `read` makes of the fields of a row; nothing, if they are no entry of ours."""
+    try:
+        yield read(fields)
+    except (Damaged, ValueError, TypeError, zlib.error):
+        return
+
+
+def _entry(fields: dict[str, Any]) -> Entry:
+    out = zlib.decompressobj()
+    text = out.decompress(fields["details"], TEXT)
+    lists = {name: json.loads(fields[name]) for name in ("sizes", "kinds")}
+    record = {"record": json.loads(text)}
+    return entry_from({**fields, **lists, **record}, here=bool(fields["here"]))
+
+
+def _identity(fields: dict[str, Any]) -> Identity:
+    lists = {name: json.loads(fields[name]) for name in ("sizes", "kinds")}
+    return identity_from(Fields.of({**fields, **lists}, "program"))

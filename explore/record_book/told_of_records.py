@@ -1,0 +1,43 @@
+"""Lines about what is known: of a program before its search, and of a book."""
+
+import time
+from collections.abc import Iterator
+
+from explore.options.units import show_bytes, show_time
+from explore.record_book.recalled import Recalled
+from explore.record_book.record_book import RecordBook, Summary
+from ir.text.counted import counted
+
+
+def told_of(known: Recalled) -> Iterator[str]:
+    """Lines on what a search begins from; none if nothing is known."""
+    for entry in known.again:
+        when = time.strftime("%Y-%m-%d", time.gmtime(entry.record.unix_s))
+        yield (
+            f"known since {when}: {entry.record.variant.id}, {show_time(entry.time_ns)}, "
+            f"{show_bytes(entry.memory_bytes)}; it is measured again"
+        )
+    if known.tried:
+        yield f"{counted(len(known.tried), 'variant')} of this program were tried on this device"
+    elif known.hints:
+        yield (
+            f"{counted(len(known.hints), 'variant')} that were good elsewhere are tried first, and "
+            f"{counted(len(known.learned), 'record')} are learned from"
+        )
+
+
+def listed(book: RecordBook) -> Iterator[str]:
+    """Lines on what a book holds: for each program, device and version how many variants, and the
+    best time."""
+    for s in book.summaries():
+        yield line_of(s)
+
+
+def line_of(s: Summary) -> str:
+    """The line on a summary."""
+    where = "" if s.here else ", merged"
+    failed = f", {s.failed} without a time" if s.failed else ""
+    return (
+        f"{s.name}  {s.device}  {s.version}{where}: {counted(s.count, 'variant')}{failed}, "
+        f"best {show_time(s.best_ns)}"
+    )

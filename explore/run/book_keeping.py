@@ -1,0 +1,95 @@
+"""The keeping of a run's outcomes in a record book, and the recalling of what it begins from."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from explore.options.options import Options
+from explore.record_book.book_file import user_file
+from explore.record_book.entries import Place, Subject, entry_of
+from explore.record_book.program_identity import identity_of
+from explore.record_book.recalled import NOTHING, Recalled, recalled
+from explore.record_book.record_book import RecordBook
+from explore.results.records import Predicted, Record
+from explore.results.version import version
+from explore.run.target import Target, numbers_of
+from ir.core.nodes import Program
+from ir.errors import UserError
+from ir.text.show import show
+
+Records = str | Path | bool | None  # a file; True or None: the user's own; False: none
+
+
+def place_of(target: Target) -> Place:
+    """The place of a target: its device, with the limits that it is taken to have."""
+    limits = json.dumps(numbers_of(target.profile), sort_keys=True)
+    return Place(target.name, target.platform, target.driver, limits)
+
+
+def subject_of(program: Program) -> Subject:
+    """The subject that a program is in a record book."""
+    return Subject(identity_of(program), program.name, show(program))
+
+
+def opened(records: Records, note: Callable[[str], None]) -> RecordBook | None:
+    """The book that a user means; None if none is wanted. If the user's own cannot be opened, that
+    is noted; a file that is named must be one of records."""
+    if records is False:
+        return None
+    if isinstance(records, str | Path):
+        return RecordBook(Path(records))
+    file = user_file()
+    try:
+        return None if file is None else RecordBook(file)
+    except UserError as error:
+        note(f"nothing is kept beside the run: {error.message}")
+        return None
+
+
+@dataclass(slots=True)
+class BookKeeping:
+    """A run's side of a record book: what it begins from, and the keeping of its outcomes. Without
+    a book it does nothing."""
+
+    book: RecordBook | None
+    subject: Subject
+    place: Place
+    note: Callable[[str], None]
+    failed: bool = field(default=False)
+
+    @staticmethod
+    def of(
+        book: RecordBook | None, program: Program, target: Target, note: Callable[[str], None]
+    ) -> "BookKeeping":
+        """The side of a run of a program on a target, of which nothing is kept unless it is
+        here."""
+        here = book if target.device is not None else None
+        return BookKeeping(here, subject_of(program), place_of(target), note)
+
+    def recall(self, options: Options, before: float) -> Recalled:
+        """What was known for a search at a time since 1970. Random order begins from nothing, so
+        that a seed gives the same variants everywhere."""
+        if self.book is None or options.strategy == "random":
+            return NOTHING
+        try:
+            return recalled(
+                self.book, self.subject.identity, self.place, version(), options, before
+            )
+        except UserError as error:
+            self._gave_up(error)
+            return NOTHING
+
+    def keep(self, records: Sequence[Record]) -> None:
+        """Keep the outcomes of records, unless the book cannot be written; that is noted once."""
+        if self.book is None or self.failed or not self.book.writable:
+            return
+        ran = [r for r in records if not isinstance(r.outcome, Predicted)]
+        try:
+            self.book.add(entry_of(r, self.subject, self.place, version()) for r in ran)
+        except UserError as error:
+            self._gave_up(error)
+
+    def _gave_up(self, error: UserError) -> None:
+        self.failed = True
+        self.note(f"no more is kept beside the run: {error.message}")

@@ -1,0 +1,108 @@
+"""A form derived for points that were good elsewhere: where one is not legal here, those nearest to
+it that are."""
+
+# key: p parameter
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from constraints.count.points import Point
+from constraints.count.points import space as enumerated
+from constraints.devices import Profile
+from constraints.quantities.quantities import memory_at
+from constraints.relations.relations import Constraint, Divides, OneOf, System
+from explore.options.options import Domain
+from explore.space.derive_form import (
+    LADDER,
+    Derived,
+    Inapplicable,
+    constraints,
+    kept,
+    lowered_form,
+)
+from explore.space.kernel_features import Seen
+from explore.space.neighbours import allowed
+from explore.space.search_domain import narrowed
+from ir.core.nodes import Program
+from ir.core.size import named
+from ir.errors import Unsupported, UserError
+from rewrites.engine.refused import Refused
+from rewrites.tuning.family import Form
+from rewrites.tuning.lower import lower
+
+AROUND = 4  # values of a parameter that are looked at
+MOST = 1 << 14  # legal points that are looked at
+NEAR = 2  # points that stand for one that is not legal
+
+
+@dataclass(frozen=True, slots=True)
+class DeriveAt:
+    """A task to derive a form of a program at these points, or near them."""
+
+    program: Program
+    form: Form
+    profile: Profile
+    points: tuple[tuple[tuple[str, int], ...], ...]
+    max_memory: int | None = None
+    domain: Domain | None = None
+
+
+def derive_at(task: DeriveAt) -> Derived | Inapplicable:
+    """The form of a task lowered, with the points that are legal here; or why it does not apply."""
+    try:
+        low = narrowed(lower(kept(task.program), task.form), task.program, task.domain)
+        system = constraints(low, task.profile, task.max_memory)
+        wanted = dict.fromkeys(
+            tuple(sorted(point.items()))
+            for given in task.points
+            for point in legal_near(system, dict(given))
+        )
+    except (Refused, Unsupported, UserError) as refused:
+        return Inapplicable(task.form.family, task.form.name, str(refused))
+    made = lowered_form(task.form, low, system, task.profile)
+    seen: Seen = {}
+    variants = tuple(made.variant(dict(point), seen) for point in wanted)
+    memory = tuple(memory_at(made.quantities, dict(point)) for point in wanted)
+    return Derived(made, len(wanted), variants, memory)
+
+
+def legal_near(system: System, point: Mapping[str, int]) -> list[Point]:
+    """The point itself, if it is legal; else the legal ones nearest to it, if any are near."""
+    if point.keys() != set(system.parameters) or min(point.values(), default=1) < 1:
+        return []
+    if allowed(system, point):
+        return [dict(point)]
+    rungs = {p: _around(system, p, value) for p, value in point.items()}
+    asked = tuple(
+        Constraint(OneOf(named(p), values), f"{p} is near {point[p]}", "what was good elsewhere")
+        for p, values in rungs.items()
+    )
+    found = enumerated(replace(system, constraints=(*system.constraints, *asked)))
+    legal = found.sample(min(found.count, MOST)) if found.count else []
+    return sorted(legal, key=lambda other: (_apart(point, other), sorted(other.items())))[:NEAR]
+
+
+def _around(system: System, p: str, value: int) -> tuple[int, ...]:
+    """The values nearest to one that a parameter may have by the constraints on it alone."""
+    near = sorted({value, *_values(system, p)}, key=lambda n: (abs(math.log(n / value)), n))
+    return tuple(sorted(near[:AROUND]))
+
+
+def _values(system: System, p: str) -> Iterator[int]:
+    """The values that constraints list for a parameter: divisors, or those of a list; and the
+    ladder's."""
+    bare = named(p)
+    yield from LADDER
+    for constraint in system.constraints:
+        match constraint.relation:
+            case OneOf(a, values) if a == bare:
+                yield from (n for n in values if n > 0)
+            case Divides(m, int(n)) if m == bare and n > 0:
+                yield from (k for k in range(1, math.isqrt(n) + 1) if n % k == 0)
+                yield from (n // k for k in range(1, math.isqrt(n) + 1) if n % k == 0)
+
+
+def _apart(point: Mapping[str, int], other: Mapping[str, int]) -> float:
+    """The number of doublings between two points, over all parameters."""
+    return sum(abs(math.log2(other[p] / value)) for p, value in point.items())

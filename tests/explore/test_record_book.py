@@ -1,0 +1,285 @@
+"""Tests of the record book: what a program is in it, what is kept and recalled, and what is
+believed of it."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from codegen.runtime.devices import Device
+from explore.__main__ import main
+from explore.options.options import Options
+from explore.record_book.distance import distance
+from explore.record_book.entries import Entry, Place, Subject, entry_from, entry_json, entry_of
+from explore.record_book.exchange import lines_of, merge
+from explore.record_book.program_identity import Identity, identity_of
+from explore.record_book.recalled import recalled
+from explore.record_book.record_book import RecordBook
+from explore.results.records import Failed, Measured
+from explore.results.version import version
+from explore.run.run import Run
+from explore.space.derive_at import DeriveAt, derive_at
+from explore.space.derive_form import Derived
+from explore.space.neighbours import allowed
+from ir.errors import UserError
+from ir.parse import parse
+from rewrites.families.all_families import form_named
+from tests.support.sample_runs import sample_run
+
+CONV = """conv(const weights : [[[[float]C]K]K]M, image : [[[float]C]W]H) =
+  map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)), weights),
+    slide2d(K, 1, pad2d(1, 0.0, image)))
+where C = 8, W = 12, H = 12, K = 3, M = 16
+"""
+RENAMED = """layer(const k : [[[[float]A]B]B]N, x : [[[float]A]Q]P) =
+  map2d(y -> map(z -> dot(flatten(y), flatten(z)), k), slide2d(B, 1, pad2d(1, 0.0, x)))
+where A = 8, Q = 12, P = 12, B = 3, N = 16
+"""
+HERE = Place("a device", "its platform", "1.0", json.dumps({"cores": [4]}))
+
+
+def identity(text: str = CONV, **sizes: int) -> Identity:
+    return identity_of(parse(text, "<test>", sizes))
+
+
+def subject(**sizes: int) -> Subject:
+    return Subject(identity_of(parse(CONV, "<test>", sizes)), "conv", CONV)
+
+
+def entries(count: int, made_of: Subject | None = None, seed: int = 0) -> list[Entry]:
+    known = made_of or subject()
+    return [entry_of(r, known, HERE, version()) for r in sample_run(count, seed)]
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> RecordBook:
+    return RecordBook(tmp_path / "records.sqlite")
+
+
+# ---- programs
+
+
+def test_programs_that_differ_in_names_alone_are_one() -> None:
+    assert identity() == identity(RENAMED)
+
+
+def test_programs_of_other_sizes_have_the_same_shape_and_others_have_not() -> None:
+    other = identity(M=24)
+    assert other.shape == identity().shape
+    assert other.sizes != identity().sizes
+    assert identity(CONV.replace("0.0", "1.0")).shape != identity().shape
+    assert identity(CONV.replace("const ", "")).shape != identity().shape
+    assert identity(CONV.replace("dot(flatten(window), flatten(kernel))", "0.5")).shape != (
+        identity().shape
+    )
+
+
+def test_the_nearest_program_is_the_one_whose_sizes_differ_least() -> None:
+    wanted = identity(M=32)
+    ranked = sorted(
+        [identity(M=64, C=64), identity(M=24), identity(C=64)],
+        key=lambda other: distance(wanted, other),
+    )
+    assert ranked[0] == identity(M=24)
+    assert distance(wanted, identity("f(x : [float]n) = sum(x) where n = 8")) == float("inf")
+
+
+# ---- the book
+
+
+def test_what_is_added_is_found_again_and_newer_outcomes_replace_older_ones(
+    book: RecordBook,
+) -> None:
+    kept = entries(40)
+    book.add(kept)
+    book.add(kept[:7])
+    found = book.of_program(identity(RENAMED))
+    assert sorted(found, key=str) == sorted(kept, key=str)
+    assert book.of_program(identity(M=17)) == []
+    assert [s.count for s in book.summaries()] == [40]
+
+
+def test_an_exported_book_merges_as_measured_elsewhere(book: RecordBook, tmp_path: Path) -> None:
+    book.add(entries(30))
+    file = tmp_path / "out.jsonl"
+    file.write_text("".join(f"{line}\n" for line in lines_of(book)))
+    with RecordBook(tmp_path / "other.sqlite") as other:
+        assert merge(other, file) == merge(other, book.file) == 30
+        found = other.of_program(identity())
+    assert len(found) == 30
+    assert not any(entry.here for entry in found)
+
+
+def test_a_line_that_is_no_record_is_refused_and_nothing_of_its_file_is_kept(
+    book: RecordBook, tmp_path: Path
+) -> None:
+    good = entry_json(entries(1)[0])
+    for name, wrong in (
+        ("shape", "../../x"),
+        ("sizes", ["1"]),
+        ("limits", '{"cores": "rm"}'),
+        ("record", good["record"] | {"time_ns": float("1e300"), "status": "measured"}),
+        ("record", good["record"] | {"parameters": {"tile; drop": 1}}),
+    ):
+        file = tmp_path / "bad.jsonl"
+        file.write_text(f"{json.dumps(good)}\n{json.dumps(good | {name: wrong})}\n")
+        with pytest.raises(UserError, match=r"bad\.jsonl, line 2"):
+            merge(book, file)
+    assert list(book.every()) == []
+
+
+def test_an_entry_is_the_same_after_json() -> None:
+    for entry in entries(50):
+        assert entry_from(json.loads(json.dumps(entry_json(entry))), here=True) == entry
+
+
+def test_a_full_book_forgets_the_slow_before_the_fast(tmp_path: Path) -> None:
+    kept = entries(600)
+    with RecordBook(tmp_path / "small.sqlite", limit_bytes=150_000) as book:
+        for start in range(0, 600, 50):
+            book.add(kept[start : start + 50])
+        found = book.of_program(identity())
+        assert (tmp_path / "small.sqlite").stat().st_size < 300_000
+    assert 20 < len(found) < 600
+    best = min(kept, key=lambda e: e.time_ns or float("inf"))
+    assert found[0].record.variant.id == best.record.variant.id
+
+
+def test_a_file_of_somebody_else_is_refused_or_only_read(tmp_path: Path) -> None:
+    strange = tmp_path / "strange.sqlite"
+    with sqlite3.connect(strange) as connection:
+        connection.execute("CREATE TABLE entry (id INTEGER)")
+    with pytest.raises(UserError, match="no file of records"):
+        RecordBook(strange)
+    (tmp_path / "text.sqlite").write_text("hello, this is no database at all")
+    with pytest.raises(UserError, match="cannot use the records"):
+        RecordBook(tmp_path / "text.sqlite")
+
+
+def test_a_row_that_is_no_entry_is_left_out(book: RecordBook) -> None:
+    book.add(entries(3))
+    with sqlite3.connect(book.file) as connection:
+        connection.execute("UPDATE entry SET details = x'00' WHERE id = 1")
+        connection.execute("UPDATE entry SET details = 7 WHERE id = 2")
+    assert len(book.of_program(identity())) == 1
+
+
+# ---- what a search begins from
+
+
+def test_only_what_was_measured_here_by_this_version_counts_as_tried(book: RecordBook) -> None:
+    mine = entries(30)
+    book.add(mine)
+    book.add([replace(e, here=False) for e in entries(30, seed=1)])
+    book.add([replace(e, version="0.0.1") for e in entries(30, seed=2)])
+    newer = replace(HERE, driver="2.0")
+    book.add([replace(e, place=newer) for e in entries(30, seed=3)])
+    known = recalled(book, identity(), HERE, version(), Options())
+    assert known.tried == {e.record.variant.id for e in mine}
+    assert {e.record.variant.id for e in known.again} <= known.tried
+    assert known.budget(50) == 20
+    assert known.budget(30) == len(known.again) > 0
+    elsewhere = recalled(book, identity(), replace(HERE, driver="3.0"), version(), Options())
+    assert elsewhere.again == ()
+    assert elsewhere.tried == frozenset()
+    assert elsewhere.hints
+
+
+def test_another_size_gets_hints_and_learns_and_counts_nothing_as_tried(book: RecordBook) -> None:
+    book.add(entries(30))
+    known = recalled(book, identity(M=24), HERE, version(), Options())
+    assert known.tried == frozenset()
+    assert known.hints
+    assert known.learned
+    assert known.budget(1000) == 1000
+    naive = recalled(book, identity(M=24), HERE, version(), Options(families=("naive",)))
+    assert {hint.family for hint in naive.hints} <= {"naive"}
+
+
+def test_a_point_that_is_not_legal_at_other_sizes_gives_legal_ones_near_it(device: Device) -> None:
+    from explore.run.target import profile_of
+
+    program = parse(CONV, "<test>", {"M": 24, "W": 10, "H": 10})
+    form = form_named(program, "registers", "")
+    point = (("k", 2), ("tr", 1), ("tx", 14), ("v", 16))
+    made = derive_at(DeriveAt(program, form, profile_of(device), (point,)))
+    assert isinstance(made, Derived)
+    assert made.variants
+    for variant in made.variants:
+        assert allowed(made.lowered.system, dict(variant.parameters))
+    strange = (("k", 2), ("tr", 0), ("tx", 14), ("v", 16))
+    nothing = derive_at(DeriveAt(program, form, profile_of(device), (strange, (("q", 1),))))
+    assert isinstance(nothing, Derived)
+    assert nothing.variants == ()
+
+
+# ---- runs
+
+
+def test_the_same_program_a_second_time_measures_only_what_was_best(
+    device: Device, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program, file = tmp_path / "conv.lift", tmp_path / "records.sqlite"
+    program.write_text(CONV)
+    given = ["--device", str(device.index), "--variants", "6", "--families", "registers"]
+    given += ["--records", str(file), "--jobs", "1"]
+    assert main([str(program), "--out", str(tmp_path / "first"), *given]) == 0
+    program.write_text(RENAMED)
+    assert main([str(program), "--out", str(tmp_path / "second"), *given]) == 0
+    first, second = (Run(tmp_path / name).records for name in ("first", "second"))
+    assert len({r.variant.id for r in first}) == 6
+    again = {r.variant.id for r in second}
+    assert 0 < len(again) < 5
+    assert again <= {r.variant.id for r in first}
+    assert all(isinstance(r.outcome, Measured | Failed) for r in second)
+    assert "it is measured again" in capsys.readouterr().err
+    with RecordBook(file) as book:
+        assert len(book.of_program(identity())) == 6
+
+
+# ---- many processes
+
+WRITER = """
+import sys, itertools
+from pathlib import Path
+from tests.explore.test_record_book import entries
+from explore.record_book.record_book import RecordBook
+seed = int(sys.argv[2])
+kept = entries(200, seed=seed)
+with RecordBook(Path(sys.argv[1])) as book:
+    for n in itertools.count():
+        book.add([kept[n % 200]])
+        print(kept[n % 200].record.variant.id, flush=True)
+"""
+
+
+def test_processes_that_write_one_book_lose_nothing_when_one_is_killed(tmp_path: Path) -> None:
+    file = tmp_path / "records.sqlite"
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(file), str(seed)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for seed in (5, 6)
+    ]
+    said = [
+        {writer.stdout.readline().strip() for _ in range(20)} for writer in writers if writer.stdout
+    ]
+    for writer in writers:
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.wait()
+        assert writer.stdout
+        writer.stdout.close()
+    begun = time.monotonic()
+    with RecordBook(file) as book:
+        held = {e.record.variant.id for e in book.every()}
+    assert time.monotonic() - begun < 10
+    assert set.union(*said) <= held
