@@ -92,8 +92,8 @@ class Search:
         self._prior = prior if prior is not None and prior.kernels else None
         if begin and strategy != "random":
             self._order = list(dict.fromkeys([*begin, *self._order]))
-        learned = 0 if self._prior is None else len(self._prior.kernels)
-        self._first = min(first if learned < ENOUGH else max(len(begin), 1), len(table))
+        self._learned = 0 if self._prior is None else len(self._prior.kernels)
+        self._first = min(first if self._learned < ENOUGH else max(len(begin), 1), len(table))
         self._spread = self._order[: spread + len(begin)]  # to be seen, sooner or later
         self._rounds: list[list[int]] = []
         self._taken: set[int] = set()
@@ -125,7 +125,8 @@ class Search:
         if self._strategy == "random":
             chosen = self._from_order(self._batch)
         elif len(self._taken) < self._first:
-            chosen = self._from_order(min(self._batch, self._first - len(self._taken)))
+            rest = self._first - len(self._taken)
+            chosen = self._from_order(min(self._batch, rest) if self._learned else self._batch)
         elif (known := self._known()) is None:
             return None
         else:
@@ -155,8 +156,7 @@ class Search:
         good = [i for i in known if self._times[i] is not None]
         self._look_around(good)
         fresh = np.array(sorted(set(range(len(self._table))) - self._taken), dtype=np.intp)
-        learned = 0 if self._prior is None else len(self._prior.kernels)
-        if len(good) + learned < ENOUGH or len(fresh) <= count:
+        if len(good) + self._learned < ENOUGH or len(fresh) <= count:
             return self._from_order(count)
         logs = np.array([coarse_log(self._times[i] or math.inf) for i in good])
         failed = [i for i in known if self._times[i] is None]
