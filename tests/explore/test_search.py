@@ -413,7 +413,7 @@ class Slowly:
 def test_what_was_measured_in_a_round_tells_what_is_hopeless_in_it() -> None:
     device = Slowly()
     variants = [Variant(f"v{n}", "naive", (("k", n),), plan=Plan((), (), n, 0)) for n in range(3)]
-    parts: dict[str, Any] = dict.fromkeys(("store", "watch", "clock"))
+    parts: dict[str, Any] = dict.fromkeys(("store", "watch", "clock", "books"))
     ledger = Ledger(**parts, left=3)
     bench = Bench(device, ledger.ceiling)  # type: ignore[arg-type]
     for n, variant in enumerate(variants):
