@@ -23,11 +23,11 @@ from explore.run.candidates import Candidates, candidates
 from explore.run.ledger import Ledger
 from explore.run.loop import Loop
 from explore.run.round_builds import RoundBuilds
-from explore.run.rounds import Rounds
 from explore.run.run_clock import RunClock
 from explore.run.target import Target
 from explore.run.trusted_plans import TrustedPlans
 from explore.run.worker_pools import builder_pool, device_pool
+from explore.search.rounds import Rounds
 from explore.space.rough_cost import predicted
 from explore.space.search_domain import narrowing
 from explore.workers.pool import Pool

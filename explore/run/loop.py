@@ -19,8 +19,8 @@ from explore.run.bench import Bench, Waiting
 from explore.run.candidates import Candidates
 from explore.run.ledger import Ledger
 from explore.run.round_builds import RoundBuilds
-from explore.run.rounds import Rounds
 from explore.run.run_clock import RunClock
+from explore.search.rounds import Rounds
 from explore.space.lowered_form import LoweredForm
 from explore.workers.pool import Pool, wait_any
 

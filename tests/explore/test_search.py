@@ -16,9 +16,9 @@ from explore.measure.measure_variant import Measure
 from explore.results.records import Variant, variant_id
 from explore.run.bench import Bench, Waiting
 from explore.run.ledger import Ledger
-from explore.run.rounds import Rounds
 from explore.search.forecast import outlook, trust
 from explore.search.kernel_table import KernelTable
+from explore.search.rounds import Rounds
 from explore.search.search import Search, front_at, run, stratified
 from explore.search.search_over import search_over
 from explore.search.variant_rows import kernel_table, strata

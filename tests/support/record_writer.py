@@ -1,5 +1,5 @@
-"""A process that adds made-up entries to a record book until it is ended: it prints the name of each
-once it is kept. `python -m tests.support.record_writer FILE SEED`."""
+"""A process that adds made-up entries to a record book until it is ended, printing the name of each
+once it is kept: `python -m tests.support.record_writer FILE SEED`."""
 
 import json
 import sys
