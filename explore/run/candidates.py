@@ -18,7 +18,7 @@ from explore.results.records import Failed, Record, Variant
 from explore.run.why_nothing import no_candidate
 from explore.search.search import Search
 from explore.search.search_over import search_over
-from explore.space.derive_at import DeriveAt, derive_at
+from explore.space.derive_at import DeriveAt
 from explore.space.derive_form import Derived, Inapplicable, derive
 from explore.space.forms_to_derive import Derive, others, tasks
 from explore.space.kernel_features import Seen
@@ -53,12 +53,12 @@ class Taken:
 
 Named = tuple[str, str]  # a family and a form
 Derivation: TypeAlias = Derive | DeriveAt
-Deriving = Callable[[Sequence[Derivation]], list[Derived | Inapplicable]]
+Deriving = Callable[[Sequence[Derive]], list[Derived | Inapplicable]]
 
 
-def one_by_one(todo: Sequence[Derivation]) -> list[Derived | Inapplicable]:
+def one_by_one(todo: Sequence[Derive]) -> list[Derived | Inapplicable]:
     """The results of deriving these forms here, in this process."""
-    return [derive(task) if isinstance(task, Derive) else derive_at(task) for task in todo]
+    return [derive(task) for task in todo]
 
 
 @dataclass(slots=True)
