@@ -1,14 +1,14 @@
 """The search for a program's best variants: space, search, measurements, store, front, report,
 export.
 
-`explore(program)` makes a run, `compile(program)` one callable variant, `adjoint(program, name)`
-and `gradients(program)` other programs. All load the compiler when they are called: worker
-processes import this package for a few light modules.
+`explore(program)` makes a run, `compile(program)` one callable variant, `network(model)` a callable
+of an ONNX file, `adjoint(program, name)` and `gradients(program)` other programs. All load the
+compiler when they are called: worker processes import this package for a few light modules.
 """
 
 from typing import Any
 
-__all__ = ["Run", "adjoint", "compile", "explore", "gradients"]
+__all__ = ["Run", "adjoint", "compile", "explore", "gradients", "network"]
 
 
 def __getattr__(name: str) -> Any:
@@ -16,6 +16,10 @@ def __getattr__(name: str) -> Any:
         from explore.run.run import Run
 
         return Run
+    if name == "network":
+        from explore.networks.open_network import network
+
+        return network
     if name in __all__:
         from explore import api
 

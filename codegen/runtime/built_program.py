@@ -38,8 +38,12 @@ class Program:
         kernels: list[Any],
         checking: bool,
         code_bytes: int | None = None,
+        compiled: Sequence[Any] = (),
     ) -> None:
+        """A plan with its kernels on a queue; `compiled` are the driver's programs that these are
+        of, which some drivers drop as soon as nobody holds them."""
         self._queue = queue
+        self._compiled = compiled
         self.plan = plan
         self.checking = checking
         self.code_bytes = code_bytes
@@ -199,7 +203,7 @@ class Program:
     def unchecked(self) -> "Program":
         """The program with the same kernels, run without poison and guards."""
         kernels = [kernel for _, kernel in self._launches]
-        return Program(self._queue, self.plan, kernels, False, self.code_bytes)
+        return Program(self._queue, self.plan, kernels, False, self.code_bytes, self._compiled)
 
     def release(self) -> None:
         """Give the device's memory back; the next call allocates again."""

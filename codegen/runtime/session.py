@@ -244,7 +244,7 @@ class Session:
             self._compiled(k.source, self._options(k.source, options)) for k in plan.kernels
         ]
         kernels = [self._kernel(c, k) for c, k in zip(compiled, plan.kernels, strict=True)]
-        return Program(self, plan, kernels, checking, _code_bytes(set(compiled)))
+        return Program(self, plan, kernels, checking, _code_bytes(set(compiled)), compiled)
 
     def _options(self, source: str, options: str) -> str:
         """The options to build a text with. One that asks for a feature of OpenCL C 3.0 is built as

@@ -1,0 +1,92 @@
+"""The cases of `onnx.backend.test` on our operators: how many pass, are refused by name, or are
+wrong (which none may be).
+
+    python -m benchmarks.onnx_cases [PART-OF-A-NAME …] [--of Conv,Gemm] [--all]
+"""
+
+import argparse
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from codegen.runtime.session import Session, open_device
+from explore.networks.layer_options import estimated_options
+from explore.networks.network import Network
+from explore.networks.network_layers import layers_of
+from explore.onnx_model.read_model import read_model
+from explore.operators.all_operators import OPERATORS
+from explore.run.target import Target, target_of
+from ir.errors import Unsupported, UserError
+
+
+def cases() -> Iterator[Any]:
+    """The cases of single nodes that the `onnx` package makes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from onnx.backend.test.case.node import collect_testcases
+
+        yield from collect_testcases("")
+
+
+def operators_of(case: Any) -> set[str]:
+    """The operators in the model of a case."""
+    return {node.op_type for node in case.model.graph.node}
+
+
+def outcome(case: Any, target: Target, session: Session) -> tuple[str, str]:
+    """What becomes of a case, passed, refused, or wrong, and why."""
+    try:
+        layers = layers_of(read_model(case.model))
+        chosen = [estimated_options(p, target, session)[0] for p in layers.programs]
+        net = Network.of(layers, [chosen[layer.program] for layer in layers.layers], session)
+    except (Unsupported, UserError) as error:
+        return "refused", str(error).splitlines()[0]
+    for given, expected in case.data_sets:
+        made = net(*(np.asarray(a) for a in given[: len(layers.inputs)]))
+        made = made if isinstance(made, tuple) else (made,)
+        for out, want in zip(made, expected, strict=True):
+            if out.shape != want.shape or out.dtype != want.dtype:
+                return "wrong", f"{out.dtype}{out.shape}, expected {want.dtype}{want.shape}"
+            if not np.allclose(out, want, rtol=case.rtol, atol=max(case.atol, 1e-5)):
+                return "wrong", f"off by {np.abs(out - want).max():g}"
+    return "passed", ""
+
+
+def main() -> None:
+    """Try the cases, print those that did not pass, and the counts by operator."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="parts of names of cases")
+    parser.add_argument("--of", default="", help="only these operators")
+    parser.add_argument("--all", action="store_true", help="operators too that nobody covers")
+    parser.add_argument("--device", default="cpu")
+    given = parser.parse_args()
+    wanted = set(filter(None, given.of.split(","))) or {*OPERATORS, "Split"}
+    target = target_of(given.device, None, ())
+    assert target.device is not None
+    session = open_device(target.device)
+    counts: Counter[tuple[str, str]] = Counter()
+    for case in cases():
+        of = operators_of(case)
+        named = not given.names or any(part in case.name for part in given.names)
+        if not named or not (given.all or of <= wanted):
+            continue
+        begun = time.process_time()
+        try:
+            found, why = outcome(case, target, session)
+        except Exception as error:
+            found, why = "wrong", f"{type(error).__name__}: {error}".splitlines()[0]
+        counts[found, "+".join(sorted(of))] += 1
+        if found != "passed":
+            print(f"{found:8} {case.name} ({time.process_time() - begun:.1f} s): {why}", flush=True)
+    for result in ("passed", "refused", "wrong"):
+        of_result = {op: n for (r, op), n in counts.items() if r == result}
+        told = ", ".join(f"{op} {n}" for op, n in sorted(of_result.items()))
+        print(f"{result}: {sum(of_result.values())} ({told})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""The options of every program of a network."""
+
+from collections.abc import Callable, Sequence
+
+from codegen.runtime.session import Session
+from explore.networks.layer_options import Option, estimated_options
+from explore.networks.network_layers import Layers
+from explore.run.target import Target
+
+Options = Sequence[Sequence[Option]]
+"""For each program of a network the options that it has, fastest first."""
+
+
+def estimated(
+    layers: Layers, target: Target, session: Session | None, tell: Callable[[int], None]
+) -> Options:
+    """The options of each program, by rough estimates alone; `tell` is told of each that is
+    done."""
+    found = []
+    for number, program in enumerate(layers.programs):
+        found.append(estimated_options(program, target, session))
+        tell(number)
+    return found

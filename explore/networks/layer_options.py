@@ -1,0 +1,97 @@
+"""The options of a layer: variants of its program, each with its time and its plan."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from codegen.plan import Plan, Role
+from codegen.runtime.session import Session
+from explore.building.build_variant import Builder, make
+from explore.results.front import pareto
+from explore.results.records import Measured, Record
+from explore.run.candidates import Candidates, gathered, one_by_one
+from explore.run.target import Target
+from explore.space.derive_form import Derived
+from explore.space.forms_to_derive import tasks
+from explore.space.rough_cost import predicted
+from ir.core.nodes import Program
+from ir.errors import Unsupported
+
+FAMILIES = ("registers", "naive")  # of options that are not measured
+CANDIDATES = 40  # of each family
+BUILT = 4  # that are tried until one is good
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A variant of a layer's program: its name, its plan, and its time, measured or estimated."""
+
+    id: str
+    plan: Plan
+    time_ns: float
+    measured: bool
+    derivation: tuple[Any, ...] = ()
+
+    @property
+    def kept_bytes(self) -> int:
+        """The bytes of constants, as given or packed, that stay as long as the network does."""
+        read = {n for k in self.plan.kernels if not k.prepack for n in k.arguments}
+        return sum(
+            b.bytes
+            for b in self.plan.buffers
+            if b.role is Role.PACKED or (b.role is Role.CONST and b.name in read)
+        )
+
+    @property
+    def workspace_bytes(self) -> int:
+        return self.plan.workspace_bytes
+
+    @staticmethod
+    def of(record: Record) -> "Option":
+        """The option that a variant of a run is."""
+        plan, time = record.variant.plan, record.time_ns
+        assert plan is not None
+        assert time is not None
+        measured = isinstance(record.outcome, Measured)
+        return Option(record.variant.id, plan, time, measured, record.variant.derivation)
+
+
+def best_of(options: Sequence[Option]) -> list[Option]:
+    """The options that no other beats in time, in bytes that stay, and in workspace; fastest
+    first."""
+    return pareto(options, lambda o: (o.time_ns, o.kept_bytes, o.workspace_bytes))
+
+
+def estimated_options(program: Program, target: Target, session: Session | None) -> list[Option]:
+    """A few options of a program without running anything: their times are rough estimates.
+
+    The one that is estimated to be fastest is among them, and the one of least memory.
+    """
+    found = _candidates(program, target)
+    times = [predicted(v).time_ns for v in found.variants]
+    fastest = sorted(range(len(times)), key=lambda n: (times[n], n))
+    smallest = sorted(range(len(times)), key=lambda n: (found.memory[n], times[n], n))
+    options = {
+        o.id: o for order in (fastest, smallest) for o in _first(found, order, target, session)
+    }
+    if not options:
+        raise Unsupported(f"{program.name}: no variant of it could be built")
+    return best_of(list(options.values()))
+
+
+def _candidates(program: Program, target: Target) -> Candidates:
+    todo = tasks(program, target.profile, families=FAMILIES, budget=CANDIDATES, seed=0)
+    return gathered([d for d in one_by_one(todo) if isinstance(d, Derived)])
+
+
+def _first(
+    found: Candidates, order: Sequence[int], target: Target, session: Session | None
+) -> list[Option]:
+    """The first candidate, in this order, that is built and proved; none if several are not."""
+    builder = Builder(session, target.profile.group_items, target.profile.half_arithmetic)
+    for n in order[:BUILT]:
+        made = make(builder, found.task(n))
+        if made.failed is None and made.plan is not None:
+            variant = found.variants[n]
+            return [Option(variant.id, made.plan, predicted(variant).time_ns, measured=False)]
+    return []

@@ -1,0 +1,83 @@
+"""A network on a device: called on arrays, it gives what the model computes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from codegen.runtime.built_program import Program as Built
+from codegen.runtime.session import Session
+from explore.networks.layer_options import Option
+from explore.networks.network_layers import Layers
+from explore.networks.network_plan import NetworkPlan, assembled
+from explore.onnx_model.onnx_graph import Array
+from explore.operators.program_text import inverse
+from ir.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A network whose layers have each one variant, built for a device."""
+
+    layers: Layers
+    chosen: tuple[Option, ...]
+    plan: NetworkPlan
+    session: Session
+    built: Built
+
+    @staticmethod
+    def of(
+        layers: Layers, chosen: Sequence[Option], session: Session, checking: bool = False
+    ) -> "Network":
+        """The network with these variants of its layers; with `checking`, its buffers are poisoned
+        and guarded."""
+        plan = assembled(layers, chosen)
+        built = session.build(plan.plan, checking=checking)
+        built.set_constants(plan.constants)
+        return Network(layers, tuple(chosen), plan, session, built)
+
+    def __call__(self, *arrays: Any, **by_name: Any) -> Any:
+        """The model's result for these arrays, in the order of its inputs or by name; several
+        results are a tuple."""
+        return self.built(self._given(arrays, by_name, self.plan))
+
+    def trace(self, *arrays: Any, **by_name: Any) -> dict[str, Array]:
+        """Every tensor of the model for these arrays, by its name in the model, in ONNX's order:
+        to compare with another implementation of it, layer by layer.
+
+        Tensors that folding did away with are not there.
+        """
+        plan = assembled(self.layers, self.chosen, kept=True)
+        built = self.session.build(plan.plan)
+        built.set_constants(plan.constants)
+        made = built(self._given(arrays, by_name, plan))
+        made = made if isinstance(made, tuple) else (made,)
+        names = {place: name for name, place in plan.tensors.items()}
+        outputs = [b.name for b in plan.plan.buffers if b.role.value == "output"]
+        found = {names[place]: a for place, a in zip(outputs, made, strict=True)}
+        built.release()
+        return {name: self._in_onnx_order(name, a) for name, a in found.items()}
+
+    def _in_onnx_order(self, name: str, array: Array) -> Array:
+        t = self.layers.tensors[name]
+        return np.transpose(array.reshape(t.stored), inverse(t.order))
+
+    def _given(
+        self, arrays: Sequence[Any], by_name: dict[str, Any], plan: NetworkPlan
+    ) -> dict[str, Any]:
+        names = list(self.layers.inputs)
+        if len(arrays) > len(names):
+            raise UserError(f"{len(arrays)} arrays given: expected {', '.join(names)}")
+        given = dict(zip(names, arrays, strict=False))
+        if twice := sorted(given.keys() & by_name.keys()):
+            raise UserError(f"{twice[0]} is given by position and by name: expected one")
+        given |= by_name
+        if wrong := [n for n in names if n not in given] + [n for n in given if n not in names]:
+            raise UserError(f"expected the inputs {', '.join(names)}; see '{wrong[0]}'")
+        return {plan.tensors[name]: np.asarray(a) for name, a in given.items()}
+
+    @property
+    def memory_bytes(self) -> int:
+        """The most bytes of global memory that live at once while the network runs."""
+        return self.plan.memory_bytes

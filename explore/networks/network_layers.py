@@ -1,0 +1,160 @@
+"""The layers of a network: programs of our language with typed arrays between them; layers with
+equal programs share one."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from explore.networks.folded_nodes import folded_graph
+from explore.onnx_model.fold_constants import folded
+from explore.onnx_model.onnx_graph import Array, Graph, Kind, Node
+from explore.operators.all_operators import step_of
+from explore.operators.program_text import NAME
+from explore.operators.site import Site, Step, Tensor
+from ir.core.nodes import Program
+from ir.errors import UserError
+from ir.parse import parse
+
+OF_IMAGES = (
+    "Conv",
+    "ConvTranspose",
+    "MaxPool",
+    "AveragePool",
+    "GlobalAveragePool",
+    "GlobalMaxPool",
+    "BatchNormalization",
+    "LRN",
+    "Resize",
+    "Upsample",
+)
+IN_ONNX_ORDER = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "MatMul", "Gemm")
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A layer: the node that it is of, the number of its program, and what the program's parameters
+    are given, tensors by name or constants."""
+
+    title: str
+    operator: str
+    program: int
+    tensors: tuple[tuple[str, str], ...]
+    constants: Mapping[str, Array]
+    output: str
+
+
+@dataclass(slots=True)
+class Layers:
+    """A network as layers, in an order that runs: its tensors, its different programs, and for a
+    tensor that is another one in a new shape, which."""
+
+    name: str
+    inputs: Mapping[str, Kind]
+    outputs: tuple[str, ...]
+    layers: list[Layer] = field(default_factory=list)
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    programs: list[Program] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    same_as: dict[str, str] = field(default_factory=dict)
+
+    def root(self, name: str) -> str:
+        """The tensor whose numbers a tensor is."""
+        return self.same_as.get(name, name)
+
+    def uses(self, program: int) -> list[Layer]:
+        """The layers with this program."""
+        return [layer for layer in self.layers if layer.program == program]
+
+
+def layers_of(graph: Graph) -> Layers:
+    """The layers of a graph; an error names the first node that is not covered."""
+    graph = folded_graph(graph)
+    made = Layers(graph.name, graph.inputs, graph.outputs)
+    constants = dict(graph.constants)
+    made.tensors = {name: Tensor(name, kind) for name, kind in graph.inputs.items()}
+    known: dict[str, int] = {}
+    for node in graph.nodes:
+        found = _constant(node, made, constants)
+        if found is not None:
+            constants[node.outputs[0]] = found
+            continue
+        for which, output in enumerate(node.outputs):
+            if output and (which == 0 or node.operator == "Split"):
+                _add(made, known, _site(graph, made, constants, (node, output)), which, output)
+    for name in graph.outputs:
+        if name not in made.tensors:
+            raise UserError(f"the output '{name}' does not depend on any input")
+        if name in graph.inputs:
+            raise UserError(f"the output '{name}' is an input: there is nothing to compute")
+    return made
+
+
+def _constant(node: Node, made: Layers, constants: Mapping[str, Array]) -> Array | None:
+    """The array that a node makes, if that is known before the network runs."""
+    if node.operator == "Shape" and node.inputs[0] in made.tensors:
+        shape = made.tensors[node.inputs[0]].shape
+        given = node.attributes
+        return np.asarray(shape[given.get("start", 0) : given.get("end", len(shape))], np.int64)
+    return folded(node, constants)
+
+
+def _site(graph: Graph, made: Layers, constants: Mapping[str, Array], of: tuple[Node, str]) -> Site:
+    node, output = of
+    inputs = [
+        None if not name
+        else Tensor(name, Kind.of(constants[name]), array=constants[name])
+        if name in constants
+        else made.tensors[name]
+        for name in node.inputs
+    ]  # fmt: skip
+    if any(t is not None and (not t.shape or 0 in t.shape) and t.array is None for t in inputs):
+        inputs = [_with_axes(node, t) for t in inputs]
+    last = output not in graph.outputs and _last(node, inputs)
+    return Site(node, graph.opset, inputs, last)
+
+
+def _with_axes(node: Node, t: Tensor | None) -> Tensor | None:
+    if t is not None and 0 in t.shape:
+        raise UserError(f"{node.title} reads '{t.name}', which has no elements")
+    return t
+
+
+def _last(node: Node, inputs: "list[Tensor | None]") -> bool:
+    """True if a node's result is best stored with its channels last: images are, and what is made
+    of them number by number."""
+    varying = [t for t in inputs if t is not None and t.array is None]
+    if not varying or len(varying[0].shape) not in (3, 4, 5) or node.operator in IN_ONNX_ORDER:
+        return False
+    return node.operator in OF_IMAGES or varying[0].last
+
+
+def _add(made: Layers, known: dict[str, int], site: Site, which: int, output: str) -> None:
+    step = step_of(site, which)
+    made.tensors[output] = Tensor(output, step.kind, step.last)
+    if not step.body:
+        root = made.root(str(step.parameters[0].given))
+        if output not in made.outputs and root not in made.outputs:
+            made.same_as[output] = root
+            return
+        (only,) = step.parameters
+        step = Step(step.kind, step.last, (only,), f"map(a -> a, {only.name})")
+    text = step.text
+    if text not in known:
+        known[text] = len(made.programs)
+        name = f"{re.sub('[^a-z0-9]', '_', site.node.operator.lower())}_{len(known)}"
+        made.texts.append(text.replace(f"\n{NAME}(", f"\n{name}("))
+        made.programs.append(parse(made.texts[-1], f"<{site.node.title}>"))
+    made.layers.append(
+        Layer(
+            site.node.name,
+            site.node.operator,
+            known[text],
+            tuple(
+                (p.name, made.root(p.given)) for p in step.parameters if isinstance(p.given, str)
+            ),
+            {p.name: p.given for p in step.parameters if not isinstance(p.given, str)},
+            output,
+        )
+    )

@@ -1,0 +1,151 @@
+"""One plan for a network: the kernels of all layers one after the other, and one arena for the
+arrays between and inside them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from codegen.plan import Buffer, Kernel, Plan, Role
+from explore.networks.layer_options import Option
+from explore.networks.network_layers import Layer, Layers
+from explore.onnx_model.onnx_graph import SCALARS, Array
+from ir.arena import Life, aligned, packed
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkPlan:
+    """The plan of a network with what its constants are, the names of its buffers by tensor, and
+    the least bytes that any arena could have."""
+
+    plan: Plan
+    constants: Mapping[str, Array]
+    tensors: Mapping[str, str]
+    lives: Mapping[str, Life]  # of the arrays in the arena, in launches
+    bound: int
+    layer_of: tuple[int, ...]  # of each kernel that runs
+
+    @property
+    def memory_bytes(self) -> int:
+        return self.plan.memory_bytes
+
+
+def assembled(layers: Layers, chosen: Sequence[Option], kept: bool = False) -> NetworkPlan:
+    """The plan of a network in which each layer has its chosen option; with `kept`, all tensors are
+    results, so that they can be looked at."""
+    state = _Assembly(layers, kept)
+    for number, (layer, option) in enumerate(zip(layers.layers, chosen, strict=True)):
+        state.add(number, layer, option.plan)
+    return state.finished()
+
+
+class _Assembly:
+    """A plan on the way: its buffers by name, and its kernels, with the layer of each."""
+
+    def __init__(self, layers: Layers, kept: bool) -> None:
+        self.layers, self.kept = layers, kept
+        self.buffers: dict[str, Buffer] = {}
+        self.kernels: list[Kernel] = []
+        self.layer_of: list[int] = []
+        self.constants: dict[str, Array] = {}
+        self.names: dict[str, str] = {}
+        for name in layers.inputs:
+            self._tensor(name, Role.INPUT)
+
+    def add(self, number: int, layer: Layer, plan: Plan) -> None:
+        """Add the kernels of a layer."""
+        given = dict(layer.tensors)
+        names: dict[str, str] = {}
+        for b in plan.buffers:
+            if b.role is Role.INPUT:
+                names[b.name] = self.names[given[b.name]]
+            elif b.role is Role.OUTPUT:
+                names[b.name] = self._made(layer.output)
+            else:
+                names[b.name] = self._own(f"{_plain(layer.title)}_{b.name}", b)
+            if b.role is Role.CONST:
+                self.constants[names[b.name]] = layer.constants[b.name].reshape(b.shape)
+        for kernel in plan.kernels:
+            arguments = tuple(names[a] for a in kernel.arguments)
+            self.kernels.append(replace(kernel, arguments=arguments))
+            self.layer_of.append(number)
+
+    def _made(self, name: str) -> str:
+        out = name in map(self.layers.root, self.layers.outputs)
+        return self._tensor(name, Role.OUTPUT if out or self.kept else Role.TEMPORARY)
+
+    def _tensor(self, name: str, role: Role) -> str:
+        if name not in self.names:
+            t = self.layers.tensors[name]
+            outer = t.shape if role is not Role.TEMPORARY and not t.last else t.stored
+            place = self._free(_plain(name))
+            self.buffers[place] = Buffer(place, SCALARS[t.kind.dtype], outer, t.kind.bytes, role)
+            self.names[name] = place
+        return self.names[name]
+
+    def _own(self, name: str, like: Buffer) -> str:
+        place = self._free(name)
+        self.buffers[place] = replace(like, name=place, offset=None)
+        return place
+
+    def _free(self, name: str) -> str:
+        """The name, or it with a number behind it, if another buffer has it."""
+        found, n = name, 2
+        while found in self.buffers:
+            found, n = f"{name}_{n}", n + 1
+        return found
+
+    def finished(self) -> NetworkPlan:
+        """The plan, with its arena."""
+        runs = [k for k in self.kernels if not k.prepack]
+        lives = _lives(runs, self.buffers)
+        sizes = [self.buffers[name].bytes for name in lives]
+        arena = packed(list(lives.values()), sizes)
+        for name, offset in zip(lives, arena.offsets, strict=True):
+            self.buffers[name] = replace(self.buffers[name], offset=offset)
+        read = {name for kernel in runs for name in kernel.arguments}
+        kept = sum(
+            b.bytes
+            for b in self.buffers.values()
+            if b.role in (Role.INPUT, Role.OUTPUT, Role.PACKED)
+            or (b.role is Role.CONST and b.name in read)
+        )
+        plan = Plan(
+            tuple(self.kernels), tuple(self.buffers.values()), kept + arena.bytes, arena.bytes
+        )
+        layer_of = tuple(
+            n for n, k in zip(self.layer_of, self.kernels, strict=True) if not k.prepack
+        )
+        bound = peak(list(lives.values()), sizes)
+        return NetworkPlan(plan, self.constants, self.names, lives, bound, layer_of)
+
+
+def _lives(runs: Sequence[Kernel], buffers: Mapping[str, Buffer]) -> dict[str, Life]:
+    """The lives of temporaries, from the launch that makes each to the last one that reads it."""
+    found: dict[str, Life] = {}
+    for number, kernel in enumerate(runs):
+        for name in kernel.arguments:
+            if buffers[name].role is Role.TEMPORARY:
+                first = found[name].first if name in found else number
+                found[name] = Life(first, number)
+    return found
+
+
+def peak(lives: Sequence[Life], sizes: Sequence[int]) -> int:
+    """The most bytes that live at once: no arena is smaller. All but one of those that live
+    together begin at a multiple of the alignment."""
+    most = 0
+    for life in lives:
+        at = [
+            n
+            for other, n in zip(lives, sizes, strict=True)
+            if other.first <= life.first <= other.last
+        ]
+        slack = max(aligned(n) - n for n in at)
+        most = max(most, sum(map(aligned, at)) - slack)
+    return most
+
+
+def _plain(name: str) -> str:
+    """A name of letters, digits and _, which becomes a file's name and C text."""
+    found = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")[:60]
+    return found if found[:1].isalpha() else f"t_{found}"

@@ -1,0 +1,128 @@
+"""Nodes whose inputs are all constants, computed once when a model is read: mostly the arithmetic
+on shapes that exporters leave behind."""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+
+from explore.onnx_model.onnx_graph import Array, Node
+from explore.onnx_model.tensor_data import MOST_BYTES
+from ir.errors import Unsupported, UserError
+
+Fold: TypeAlias = Callable[[Node, Sequence[Array]], Array]
+
+
+def folded(node: Node, given: Mapping[str, Array]) -> Array | None:
+    """The array that a node makes of constants alone; None if it reads others, or is not of those
+    that are computed when a model is read."""
+    fold = FOLDS.get(node.operator)
+    if fold is None or not all(name in given for name in filter(None, node.inputs)):
+        return None
+    try:
+        return np.asarray(fold(node, [given[name] for name in node.inputs if name]))
+    except (ValueError, IndexError, TypeError, OverflowError) as error:
+        raise UserError(f"{node.title} cannot be computed: {error}") from error
+
+
+def _cast(node: Node, xs: Sequence[Array]) -> Array:
+    names = {1: "float32", 2: "uint8", 3: "int8", 6: "int32", 7: "int64", 9: "bool", 11: "float64"}
+    to = int(node.attributes.get("to", 0))
+    if to not in names:
+        raise Unsupported(f"{node.title}: a type of number that is not known")
+    return xs[0].astype(names[to])
+
+
+def _axes(node: Node, xs: Sequence[Array]) -> tuple[int, ...]:
+    """The axes of a node, an attribute in older opsets, and an input in newer ones."""
+    given = node.attributes.get("axes", xs[1] if len(xs) > 1 else ())
+    return tuple(int(a) for a in np.ravel(np.asarray(given)))
+
+
+def _unsqueeze(node: Node, xs: Sequence[Array]) -> Array:
+    return np.expand_dims(xs[0], _axes(node, xs))
+
+
+def _squeeze(node: Node, xs: Sequence[Array]) -> Array:
+    return np.squeeze(xs[0], _axes(node, xs) or None)
+
+
+def _filled(node: Node, xs: Sequence[Array]) -> Array:
+    shape = tuple(int(n) for n in xs[0])
+    value = np.ravel(np.asarray(node.attributes.get("value", np.zeros(1, np.float32))))
+    if prod(shape) * value.itemsize > MOST_BYTES:
+        raise UserError(f"{node.title} makes {prod(shape):,} numbers: too many")
+    return np.full(shape, value[0], value.dtype)
+
+
+def reshaped(node: Node, shape: Sequence[int], asked: Sequence[int]) -> tuple[int, ...]:
+    """The sizes that a `Reshape` asks for, with 0 and -1 replaced, from those of its input."""
+    keep = not node.attributes.get("allowzero", 0)
+    sizes = [
+        shape[i] if n == 0 and keep and i < len(shape) else int(n) for i, n in enumerate(asked)
+    ]
+    known = prod(n for n in sizes if n != -1)
+    if sizes.count(-1) == 1 and known and prod(shape) % known == 0:
+        sizes[sizes.index(-1)] = prod(shape) // known
+    if prod(sizes) != prod(shape) or any(n < 0 for n in sizes):
+        raise UserError(f"{node.title}: {list(shape)} cannot be given the shape {list(asked)}")
+    return tuple(sizes)
+
+
+def _reshape(node: Node, xs: Sequence[Array]) -> Array:
+    return xs[0].reshape(reshaped(node, xs[0].shape, [int(n) for n in xs[1]]))
+
+
+def _slice(node: Node, xs: Sequence[Array]) -> Array:
+    if len(xs) < 3:  # before opset 10: attributes
+        raise Unsupported(f"{node.title}: slices by attributes are not computed when read")
+    starts, ends = xs[1], xs[2]
+    axes = xs[3] if len(xs) > 3 else np.arange(len(starts))
+    steps = xs[4] if len(xs) > 4 else np.ones(len(starts), np.int64)
+    where = [slice(None)] * xs[0].ndim
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        where[int(axis)] = slice(int(start), int(end), int(step))
+    return xs[0][tuple(where)]
+
+
+def _gather(node: Node, xs: Sequence[Array]) -> Array:
+    return np.take(xs[0], xs[1], axis=int(node.attributes.get("axis", 0)))
+
+
+def _concat(node: Node, xs: Sequence[Array]) -> Array:
+    return np.concatenate(xs, axis=int(node.attributes["axis"]))
+
+
+def _transpose(node: Node, xs: Sequence[Array]) -> Array:
+    return np.transpose(xs[0], node.attributes.get("perm"))
+
+
+def _divided(node: Node, xs: Sequence[Array]) -> Array:
+    if np.issubdtype(xs[0].dtype, np.integer):
+        if not np.all(xs[1]):
+            raise UserError(f"{node.title} divides by 0")
+        return np.asarray(np.trunc(xs[0] / xs[1]), xs[0].dtype)
+    return np.asarray(xs[0] / xs[1])
+
+
+FOLDS: Mapping[str, Fold] = {
+    "Identity": lambda node, xs: xs[0],
+    "Cast": _cast,
+    "Unsqueeze": _unsqueeze,
+    "Squeeze": _squeeze,
+    "ConstantOfShape": _filled,
+    "Reshape": _reshape,
+    "Slice": _slice,
+    "Gather": _gather,
+    "Concat": _concat,
+    "Transpose": _transpose,
+    "Add": lambda node, xs: xs[0] + xs[1],
+    "Sub": lambda node, xs: xs[0] - xs[1],
+    "Mul": lambda node, xs: xs[0] * xs[1],
+    "Div": _divided,
+    "Sqrt": lambda node, xs: np.sqrt(xs[0]),
+    "Neg": lambda node, xs: -xs[0],
+    "Floor": lambda node, xs: np.floor(xs[0]),
+}
+"""The operators that are computed on constants."""

@@ -1,0 +1,73 @@
+"""The graph of a model as the rest of `explore` sees it: plain data, in an order that runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+
+SCALARS: Mapping[str, str] = {
+    "float32": "float",
+    "float16": "half",
+    "int64": "long",
+    "int32": "int",
+    "int16": "short",
+    "uint16": "ushort",
+    "int8": "char",
+    "uint8": "uchar",
+}
+"""The scalar types of our language by the names of NumPy's types."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The kind of a tensor: the name of its NumPy type, and its shape."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+    @property
+    def elements(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * np.dtype(self.dtype).itemsize
+
+    @staticmethod
+    def of(array: Array) -> "Kind":
+        """The kind of an array."""
+        return Kind(array.dtype.name, array.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of a graph: its operator, the tensors that it reads and makes (an empty name is one
+    left out), and its attributes."""
+
+    name: str
+    operator: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any]
+
+    @property
+    def title(self) -> str:
+        """The words by which messages name the node."""
+        return f"{self.operator} '{self.name or self.outputs[0]}'"
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A network: each node comes after those whose results it reads."""
+
+    name: str
+    opset: int
+    inputs: Mapping[str, Kind]
+    outputs: tuple[str, ...]
+    constants: Mapping[str, Array]
+    nodes: tuple[Node, ...]

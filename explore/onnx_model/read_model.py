@@ -1,0 +1,190 @@
+"""The reading of an ONNX file: every mistake in it is told before anything is computed."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx
+
+from explore.onnx_model.onnx_graph import Array, Graph, Kind, Node
+from explore.onnx_model.tensor_data import MOST_BYTES, array_of
+from ir.errors import Unsupported, UserError
+
+Shapes: TypeAlias = Mapping[str, Sequence[int]]
+
+FIRST_OPSET = 7
+OURS = ("", "ai.onnx")  # the names of ONNX's own set of operators
+
+
+def read_model(model: "str | Path | Any", shapes: Shapes | None = None) -> Graph:
+    """The graph of an ONNX file, or of a `ModelProto` that was made here; `shapes` binds those of
+    inputs, where the file leaves sizes open."""
+    if isinstance(model, onnx.ModelProto):
+        return graph_of(model, Path(), shapes or {})
+    path = Path(model)
+    return graph_of(_loaded(path), path.parent, shapes or {})
+
+
+def _loaded(path: Path) -> Any:
+    try:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            raise UserError(f"{path} has {size:,} bytes: models have at most {MOST_BYTES:,}")
+        data = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
+    try:
+        return onnx.load_model_from_string(data)
+    except Exception as error:  # protobuf's own kind, which has no types
+        raise UserError(f"{path} is no ONNX model: {error}") from error
+
+
+def graph_of(model: Any, folder: Path, shapes: Shapes) -> Graph:
+    """The graph of a `ModelProto` whose file lies in `folder`."""
+    graph = model.graph
+    if graph.sparse_initializer:
+        raise Unsupported("the model has sparse weights: dense ones are expected")
+    constants = {tensor.name: array_of(tensor, folder) for tensor in graph.initializer}
+    nodes = [_node(proto, number, folder) for number, proto in enumerate(graph.node)]
+    for node in nodes:
+        if node.operator == "Constant":
+            constants[node.outputs[0]] = _constant(node)
+    rest = [node for node in nodes if node.operator != "Constant"]
+    inputs = _inputs([i for i in graph.input if i.name not in constants], shapes)
+    outputs = tuple(output.name for output in graph.output)
+    if not outputs:
+        raise UserError("the model has no outputs")
+    ordered = _in_order(rest, {*constants, *inputs}, outputs)
+    return Graph(graph.name or "network", _opset(model), inputs, outputs, constants, ordered)
+
+
+def _opset(model: Any) -> int:
+    found = [entry.version for entry in model.opset_import if entry.domain in OURS]
+    if not found:
+        raise UserError("the model does not say which version of ONNX's operators it uses")
+    if not FIRST_OPSET <= max(found) <= onnx.defs.onnx_opset_version():
+        newest = onnx.defs.onnx_opset_version()
+        raise Unsupported(f"opset {max(found)}: expected one from {FIRST_OPSET} to {newest}")
+    return int(max(found))
+
+
+def _node(proto: Any, number: int, folder: Path) -> Node:
+    operator = proto.op_type if proto.domain in OURS else f"{proto.domain}.{proto.op_type}"
+    attributes = {a.name: _attribute(a, folder) for a in proto.attribute}
+    name = proto.name or f"{operator}_{number}"
+    if not proto.output:
+        raise UserError(f"node '{name}' ({operator}) makes nothing")
+    return Node(name, operator, tuple(proto.input), tuple(proto.output), attributes)
+
+
+def _attribute(attribute: Any, folder: Path) -> Any:
+    """The value of an attribute: numbers, text, an array; graphs stay as they are, no operator of
+    ours takes them."""
+    if attribute.type == onnx.AttributeProto.TENSOR:
+        return array_of(attribute.t, folder)
+    value = onnx.helper.get_attribute_value(attribute)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return tuple(value) if attribute.type in LISTS else value
+
+
+LISTS = (onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS)
+
+
+def _constant(node: Node) -> Array:
+    for name, value in node.attributes.items():
+        match name:
+            case "value" if isinstance(value, np.ndarray):
+                return value
+            case "value_float" | "value_floats":
+                return np.asarray(value, np.float32)
+            case "value_int" | "value_ints":
+                return np.asarray(value, np.int64)
+    raise Unsupported(f"{node.title}: expected numbers, found {', '.join(node.attributes)}")
+
+
+def _inputs(protos: Sequence[Any], shapes: Shapes) -> dict[str, Kind]:
+    names = [proto.name for proto in protos]
+    for name in shapes:
+        if name not in names:
+            raise UserError(f"--shape {name}: the model's inputs are {', '.join(names)}")
+    return {proto.name: _kind(proto, shapes.get(proto.name)) for proto in protos}
+
+
+def _kind(proto: Any, given: Sequence[int] | None) -> Kind:
+    kind = proto.type.tensor_type
+    if not proto.type.HasField("tensor_type"):
+        raise Unsupported(f"input '{proto.name}' is no tensor")
+    dims: list[Any] = [
+        d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in kind.shape.dim
+    ]
+    if given is not None:
+        _demand_fits(proto.name, dims, given)
+        dims = list(given)
+    if any(not isinstance(d, int) for d in dims) or not kind.HasField("shape"):
+        told = ", ".join(map(str, dims)) or "any"
+        raise UserError(
+            f"input '{proto.name}' has the shape [{told}], which leaves sizes open: give it, as in "
+            f"--shape {proto.name}=1,3,224,224"
+        )
+    if any(d < 1 for d in dims):
+        raise UserError(f"input '{proto.name}' has the shape {dims}: expected sizes from 1 on")
+    return Kind(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).name, tuple(map(int, dims)))
+
+
+def _demand_fits(name: str, dims: Sequence[int | str], given: Sequence[int]) -> None:
+    """Refuse a shape that has other numbers of axes than the model's, or sizes that are none."""
+    if len(given) != len(dims) and dims:
+        raise UserError(
+            f"--shape {name}: expected {len(dims)} sizes for [{', '.join(map(str, dims))}], found "
+            f"{len(given)}"
+        )
+    if any(n < 1 for n in given):
+        raise UserError(f"--shape {name}: expected sizes from 1 on, found {list(given)}")
+
+
+def _in_order(nodes: Sequence[Node], known: set[str], outputs: Sequence[str]) -> tuple[Node, ...]:
+    """The nodes, each after those that make what it reads; their own order where that allows."""
+    makers: dict[str, Node] = {}
+    for node in nodes:
+        for name in filter(None, node.outputs):
+            if name in makers or name in known:
+                raise UserError(f"'{name}' is made twice, the second time by {node.title}")
+            makers[name] = node
+    _demand_made(nodes, {*known, *makers}, outputs)
+    ready, left, ordered = set(known), list(nodes), []
+    while left:
+        waiting = []
+        for node in left:
+            if all(name in ready for name in filter(None, node.inputs)):
+                ordered.append(node)
+                ready.update(node.outputs)
+            else:
+                waiting.append(node)
+        if len(waiting) == len(left):
+            raise UserError(f"the model goes in a circle: {_circle(left, makers, ready)}")
+        left = waiting
+    return tuple(ordered)
+
+
+def _demand_made(nodes: Sequence[Node], made: set[str], outputs: Sequence[str]) -> None:
+    for node in nodes:
+        for name in filter(None, node.inputs):
+            if name not in made:
+                raise UserError(
+                    f"{node.title} reads '{name}', which is no input, has no weights in the model, "
+                    "and is made by no node"
+                )
+    for name in outputs:
+        if name not in made:
+            raise UserError(f"the model's output '{name}' is made by no node")
+
+
+def _circle(left: Sequence[Node], makers: Mapping[str, Node], ready: set[str]) -> str:
+    """The names of the nodes of a circle, one after the other."""
+    node, seen = left[0], list[str]()
+    while node.name not in seen:
+        seen.append(node.name)
+        node = next(makers[n] for n in node.inputs if n and n not in ready)
+    return " reads ".join([*seen[seen.index(node.name) :], node.name])

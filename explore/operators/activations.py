@@ -1,0 +1,53 @@
+"""Functions of one number: each ONNX operator, by the text of a term of our language."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from explore.operators.program_text import number
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """A function of one number: its attributes with their usual values, and the text of what it
+    makes of x and them."""
+
+    attributes: tuple[tuple[str, float], ...]
+    of: Callable[..., str]
+
+    def applied(self, given: Mapping[str, Any], x: str) -> str:
+        """The text of the function of x, with a node's attributes."""
+        numbers = [number(float(given.get(name, usual))) for name, usual in self.attributes]
+        return self.of(x, *numbers)
+
+
+ACTIVATIONS: Mapping[str, Activation] = {
+    "Relu": Activation((), lambda x: f"relu({x})"),
+    "LeakyRelu": Activation((("alpha", 0.01),), lambda x, a: f"leaky({a}, {x})"),
+    "Sigmoid": Activation((), lambda x: f"sigmoid({x})"),
+    "HardSigmoid": Activation(
+        (("alpha", 0.2), ("beta", 0.5)), lambda x, a, b: f"hard_sigmoid({a}, {b}, {x})"
+    ),
+    "HardSwish": Activation((), lambda x: f"{x} * hard_sigmoid({number(1 / 6)}, 0.5, {x})"),
+    "Tanh": Activation((), lambda x: f"tanh({x})"),
+    "Exp": Activation((), lambda x: f"exp({x})"),
+    "Log": Activation((), lambda x: f"log({x})"),
+    "Sqrt": Activation((), lambda x: f"sqrt({x})"),
+    "Abs": Activation((), lambda x: f"abs({x})"),
+    "Neg": Activation((), lambda x: f"-{x}"),
+    "Reciprocal": Activation((), lambda x: f"1.0 / {x}"),
+}
+
+
+def clipped(low: float | None, high: float | None, x: str) -> str:
+    """The text of x, no less than `low` and no more than `high`; None is no limit."""
+    x = x if low is None else f"max({number(low)}, {x})"
+    return x if high is None else f"min({number(high)}, {x})"
+
+
+def function(terms: Sequence[Callable[[str], str]]) -> str:
+    """The text of a function that applies these one after the other."""
+    text = "y"
+    for term in terms:
+        text = term(text if text.isidentifier() or text.endswith(")") else f"({text})")
+    return f"y -> {text}"

@@ -1,0 +1,63 @@
+"""The table of operators: which function makes the step of a node."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from explore.operators import (
+    along_axes,
+    convolution_layers,
+    matrix_layers,
+    number_by_number,
+    pooling_layers,
+    rearrangements,
+)
+from explore.operators.activations import ACTIVATIONS
+from explore.operators.site import Site, Step
+from ir.errors import Unsupported
+
+Operator: TypeAlias = Callable[[Site], Step]
+
+OPERATORS: Mapping[str, Operator] = {
+    "Conv": convolution_layers.conv,
+    "ConvTranspose": convolution_layers.conv_transpose,
+    "Gemm": matrix_layers.gemm,
+    "MatMul": matrix_layers.mat_mul,
+    "MaxPool": pooling_layers.max_pool,
+    "AveragePool": pooling_layers.average_pool,
+    "GlobalAveragePool": pooling_layers.global_pool,
+    "GlobalMaxPool": pooling_layers.global_pool,
+    "BatchNormalization": number_by_number.batch_normalisation,
+    **dict.fromkeys(ACTIVATIONS, number_by_number.activation),
+    **dict.fromkeys(number_by_number.BINARY, number_by_number.several),
+    "Clip": number_by_number.clip,
+    "PRelu": number_by_number.prelu,
+    "LRN": along_axes.local_response,
+    "Softmax": along_axes.softmax,
+    "LogSoftmax": along_axes.softmax,
+    **dict.fromkeys(along_axes.REDUCTIONS, along_axes.reduction),
+    "Concat": rearrangements.concatenated,
+    "Transpose": rearrangements.transposed,
+    "Pad": rearrangements.padded,
+    "Slice": rearrangements.sliced,
+    "Resize": rearrangements.resized,
+    "Upsample": rearrangements.resized,
+    "Identity": rearrangements.unchanged,
+    "Dropout": rearrangements.unchanged,
+    "Reshape": rearrangements.reshape,
+    "Flatten": rearrangements.flatten,
+    "Squeeze": rearrangements.squeeze,
+    "Unsqueeze": rearrangements.unsqueeze,
+}
+"""The operators with one result that counts."""
+
+
+def step_of(site: Site, which: int) -> Step:
+    """The step of one of a node's results, by its number."""
+    operator = site.node.operator
+    if operator == "Split":
+        return rearrangements.split_parts(site, which)
+    if operator not in OPERATORS:
+        raise Unsupported(f"{site.node.title}: this operator is not covered")
+    if which:
+        raise site.refused("only its first result is covered")
+    return OPERATORS[operator](site)

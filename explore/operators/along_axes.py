@@ -1,0 +1,99 @@
+"""Operators along an axis: softmax, reductions, and the normalisation of channels by their
+neighbours."""
+
+from math import prod
+
+from explore.onnx_model.onnx_graph import Kind
+from explore.operators.program_text import flat, number, permuted, under
+from explore.operators.rearrangements import _axes, _axis
+from explore.operators.site import Site, Step
+
+ONE_AXIS = 13  # the opset from which on softmax is along one axis
+
+REDUCTIONS = {
+    "ReduceMean": "average",
+    "ReduceSum": "sum",
+    "ReduceMax": "maximum",
+    "ReduceMin": "minimum",
+}
+
+
+def softmax(site: Site) -> Step:
+    """The step of a `Softmax` or `LogSoftmax`."""
+    site.demand_floats(0)
+    x = site.tensor(0)
+    rank = len(x.shape)
+    newer = site.opset >= ONE_AXIS
+    axis = _axis(site, int(site.attribute("axis", -1 if newer else 1)), rank)
+    f = "softmax_of" if site.node.operator == "Softmax" else "log_softmax_of"
+    inner = prod(x.shape[axis + 1 :]) if newer else 1
+    if x.last or site.last:
+        return _nested(site, f, axis, newer)
+    n = x.shape[axis] if newer else prod(x.shape[axis:])
+    outer = x.kind.elements // (n * inner)
+    dims = [d for d in (outer, n, inner) if d > 1] or [1]
+    e = site.parameter("float32", dims if n > 1 else [*dims, 1], x.name)
+    body = f"{f}({{}})"
+    if inner > 1:
+        body = f"transpose(map(line -> {f}(line), transpose({{}})))"
+    if outer > 1:
+        return site.as_stored(x.kind, f"map(part -> {body.format('part')}, {e})")
+    return site.as_stored(x.kind, body.format(e))
+
+
+def _nested(site: Site, f: str, axis: int, newer: bool) -> Step:
+    """The step of a softmax on tensors that are not stored in ONNX's order: along the axis alone,
+    or along what has elements from it on."""
+    x = site.tensor(0)
+    rank = len(x.shape)
+    if not newer and prod(x.shape[axis + 1 :]) > 1:
+        raise site.refused("along several axes of a tensor with its channels last")
+    order = (*(a for a in range(rank) if a != axis), axis)
+    e = site.arranged(0, order)
+    return site.step(x.kind, under(rank - 1, lambda line: f"{f}({line})", e), order)
+
+
+def reduction(site: Site) -> Step:
+    """The step of a reduction such as `ReduceMean`."""
+    site.demand_floats(0)
+    x = site.tensor(0)
+    rank = len(x.shape)
+    axes = _axes(site, 1, rank)
+    if not axes:
+        if site.attribute("noop_with_empty_axes", 0):
+            raise site.refused("without axes")
+        axes = list(range(rank))
+    kept = [a for a in range(rank) if a not in axes]
+    order = (*kept, *sorted(axes))
+    e = permuted(site.logical(0), order)
+    f = REDUCTIONS[site.node.operator]
+    keep = bool(site.attribute("keepdims", 1))
+    shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape) if keep or a not in axes)
+    kind = Kind("float32", shape)
+    if site.last and prod(shape[2:]) > 1:
+        raise site.refused("with channels last")
+    if not kept:
+        return site.as_stored(
+            kind, f"map(all -> {f}({flat('all', rank)}), split({x.shape[0]}, {e}))"
+        )
+    return site.as_stored(kind, under(len(kept), lambda all: f"{f}({flat(all, len(axes))})", e))
+
+
+def local_response(site: Site) -> Step:
+    """The step of an `LRN`: each channel divided by what those around it are."""
+    site.demand_floats(0)
+    x = site.tensor(0)
+    if len(x.shape) != 4:
+        raise site.refused(f"on an array of {len(x.shape)} axes")
+    size = int(site.attribute("size", 1))
+    numbers = [
+        site.attribute("bias", 1.0),
+        site.attribute("alpha", 1e-4) / size,
+        site.attribute("beta", 0.75),
+    ]
+    told = ", ".join(map(number, map(float, numbers)))
+    order = (0, 2, 3, 1)
+    e = site.arranged(0, order)
+    f = f"local_response({(size - 1) // 2}, {size - 1 - (size - 1) // 2}, {told}, pixel)"
+    made = f"map(image -> map2d(pixel -> {f}, image), {e})"
+    return site.step(x.kind, made, order)

@@ -1,0 +1,180 @@
+"""Convolutions in one to three dimensions, and transposed ones, as steps."""
+
+# key: m results of a pixel, c channels, g groups
+
+from collections.abc import Callable
+
+import numpy as np
+
+from explore.onnx_model.onnx_graph import Kind
+from explore.operators.activations import ACTIVATIONS, clipped, function
+from explore.operators.program_text import Order, permuted, sizes
+from explore.operators.site import Site, Step
+from explore.operators.window_places import Windows, image_text, over_images, windows_of
+
+
+def epilogue(site: Site) -> str:
+    """The text of the function that is applied to each result: what was folded into the node."""
+    terms: list[Callable[[str], str]] = []
+    for operator, given in site.attribute("epilogue", ()):
+        if operator == "Clip":
+            terms.append(lambda x, g=given: clipped(g["low"], g["high"], x))  # type: ignore[misc]
+        else:
+            terms.append(lambda x, o=operator, g=given: ACTIVATIONS[o].applied(g, x))  # type: ignore[misc]
+    return function(terms)
+
+
+def conv(site: Site) -> Step:
+    """The step of a `Conv`."""
+    site.demand_floats(0, 1, 2)
+    x, w = site.tensor(0), site.tensor(1)
+    if not 3 <= len(x.shape) <= 5 or len(w.shape) != len(x.shape):
+        raise site.refused(f"on arrays of {len(x.shape)} axes with weights of {len(w.shape)}")
+    batch, c, *spatial = x.shape
+    m, groups = w.shape[0], int(site.attribute("group", 1))
+    if groups < 1 or c != w.shape[1] * groups or m % groups:
+        raise site.refused(f"{c} channels in {groups} groups, weights of shape {list(w.shape)}")
+    windows = windows_of(site, spatial, w.shape[2:], ceil=False)
+    image, many = image_text(site, 0)
+    kernels = _weights(site, groups, depthwise=groups == c == m)
+    biases = _biases(site, m, groups if not groups == c == m else 1)
+    kind = Kind("float32", (batch, m, *windows.counts[-len(spatial) :]))
+    way = _way(groups, groups == c == m, windows.rank)
+    f = epilogue(site)
+    if site.has(3):
+        return _with_another(site, (f, windows, kernels, biases, image), kind)
+
+    def of(image: str) -> str:
+        padded = windows.padded(image, "0.0")
+        return f"{way}({f}, {windows.taps}, {windows.text}, {kernels}, {biases}, {padded})"
+
+    return site.as_stored(kind, over_images(site, image, many, windows.rank, of))
+
+
+def _way(groups: int, depthwise: bool, rank: int) -> str:
+    prefix = "depthwise_" if depthwise else "grouped_" if groups > 1 else ""
+    return f"{prefix}conv{rank}d"
+
+
+def _with_another(site: Site, parts: tuple[str, Windows, str, str, str], kind: Kind) -> Step:
+    """The step of a convolution of one image to which another image, input 3, is added."""
+    f, windows, kernels, biases, image = parts
+    other = site.tensor(3)
+    dims = other.stored[1:]
+    added = site.parameter("float32", dims, other.name)
+    added = added if other.last else f"to_last({added})"
+    x = site.tensor(0)
+    padded = windows.padded(image if x.last else f"to_last({image})", "0.0")
+    e = f"conv2d_and({f}, {windows.taps}, {windows.text}, {kernels}, {biases}, {added}, {padded})"
+    return site.as_stored(kind, e if site.last else f"to_first({e})")
+
+
+def _weights(site: Site, groups: int, depthwise: bool) -> str:
+    """The text of the kernels: of each result taps of channels, and with groups, a list of them for
+    each group. Those of a list are kernels of one row."""
+    w = site.tensor(1)
+    m, c, *spatial = w.shape
+    dims = [1, *spatial] if len(spatial) == 1 else spatial
+    rank = len(dims)
+    if w.array is not None:
+        kernels = np.moveaxis(w.array.reshape(m, c, *dims), 1, -1)
+        if depthwise:
+            return site.constant(kernels[..., 0])
+        return site.constant(
+            kernels if groups == 1 else kernels.reshape(groups, m // groups, *dims, c)
+        )
+    order: Order = (*range(1, rank + 1), 0)
+    if depthwise:
+        return site.parameter("float32", [m, *dims], w.name)
+    e = site.parameter("float32", [m, c, *dims], w.name)
+    e = permuted(e, (0, *(axis + 1 for axis in order)))
+    return e if groups == 1 else f"split({m // groups}, {e})"
+
+
+def _biases(site: Site, m: int, groups: int) -> str:
+    dims = [m] if groups == 1 else [groups, m // groups]
+    if not site.has(2):
+        return site.constant(np.zeros(dims, np.float32))
+    b = site.tensor(2)
+    if b.kind.elements != m:
+        raise site.refused(f"{b.kind.elements} biases for {m} channels")
+    if b.array is not None:
+        return site.constant(b.array.reshape(dims))
+    return site.parameter("float32", dims, b.name)
+
+
+def conv_transpose(site: Site) -> Step:
+    """The step of a `ConvTranspose` in one or two dimensions."""
+    site.demand_floats(0, 1, 2)
+    x, w = site.tensor(0), site.tensor(1)
+    if not 3 <= len(x.shape) <= 4:
+        raise site.refused("in three dimensions")
+    groups = int(site.attribute("group", 1))
+    batch, c, *spatial = x.shape
+    n = len(spatial)
+    if groups != 1 or w.shape[0] != c:
+        raise site.refused(f"in {groups} groups")
+    steps = [int(s) for s in site.attribute("strides", (1,) * n)]
+    apart = [int(s) for s in site.attribute("dilations", (1,) * n)]
+    more = [int(s) for s in site.attribute("output_padding", (0,) * n)]
+    pads = _transposed_pads(site, spatial, (steps, apart, more))
+    m, dims = w.shape[1], w.shape[2:]
+    counts = [
+        (x - 1) * s + (k - 1) * d + 1 + r - before - after
+        for x, s, k, d, r, before, after in zip(
+            spatial, steps, dims, apart, more, pads[:n], pads[n:], strict=True
+        )
+    ]
+    if min(counts) < 1:
+        raise site.refused(f"a result of the sizes {counts}")
+    if n == 1:
+        steps, apart, more, dims = [1, *steps], [1, *apart], [0, *more], (1, *dims)
+        pads = [0, pads[0], 0, pads[1]]
+    image, many = image_text(site, 0)
+    kernels = _transposed_weights(site, (c, m, *dims))
+    biases = _biases(site, m, 1)
+    sides = [pads[0], pads[2], pads[1], pads[3]]
+    numbers = ", ".join(map(sizes, (steps, sides, more, apart)))
+
+    def of(image: str) -> str:
+        made = f"conv_transpose2d({numbers}, {kernels}, {image})"
+        f = epilogue(site).removeprefix("y -> ")
+        return (
+            f"map2d(pixel -> map((sum_of, bias) -> let y = sum_of + bias {f}, "
+            f"zip(pixel, {biases})), {made})"
+        )
+
+    kind = Kind("float32", (batch, m, *counts))
+    return site.as_stored(kind, over_images(site, image, many, 2, of))
+
+
+def _transposed_pads(
+    site: Site, given: list[int], attributes: tuple[list[int], list[int], list[int]]
+) -> list[int]:
+    """What is taken away before each axis, and then what after each."""
+    steps, apart, more = attributes
+    n = len(given)
+    way, wanted = site.attribute("auto_pad", "NOTSET"), site.attribute("output_shape", None)
+    if wanted is None and way == "NOTSET":
+        return [int(p) for p in site.attribute("pads", (0,) * (2 * n))]
+    if way == "VALID" and wanted is None:
+        return [0] * (2 * n)
+    w = site.tensor(1).shape[2:]
+    wanted = list(wanted or [x * s for x, s in zip(given, steps, strict=True)])[-n:]
+    every = [
+        (x - 1) * s + (k - 1) * d + 1 + r - int(out)
+        for x, s, k, d, r, out in zip(given, steps, w, apart, more, wanted, strict=True)
+    ]
+    for axis, p in enumerate(every):  # a result larger than all sums has zeros behind them
+        more[axis] += max(0, -p)
+        every[axis] = max(0, p)
+    small, large = [p // 2 for p in every], [p - p // 2 for p in every]
+    return [*small, *large] if way == "SAME_UPPER" else [*large, *small]
+
+
+def _transposed_weights(site: Site, shape: tuple[int, ...]) -> str:
+    """The text of the kernels [m][high][wide][c], which ONNX has as [c][m][high][wide]."""
+    w, order = site.tensor(1), (1, 2, 3, 0)
+    if w.array is not None:
+        return site.constant(np.transpose(w.array.reshape(shape), order))
+    return permuted(site.parameter("float32", shape, w.name), order)

@@ -1,0 +1,203 @@
+"""Operators that work number by number, on tensors of equal or of fitting shapes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+
+from explore.onnx_model.onnx_graph import Kind
+from explore.operators.activations import ACTIVATIONS, clipped
+from explore.operators.program_text import Order, channels_last, number, permuted
+from explore.operators.site import Site, Step, Tensor
+
+Text = Callable[[Sequence[str]], str]
+
+BINARY: dict[str, Text] = {
+    "Add": lambda xs: " + ".join(xs),
+    "Sum": lambda xs: " + ".join(xs),
+    "Sub": lambda xs: f"{xs[0]} - {xs[1]}",
+    "Mul": lambda xs: f"{xs[0]} * {xs[1]}",
+    "Div": lambda xs: f"{xs[0]} / {xs[1]}",
+    "Max": lambda xs: _nested("max", xs),
+    "Min": lambda xs: _nested("min", xs),
+    "Mean": lambda xs: f"({' + '.join(xs)}) / {number(float(len(xs)))}",
+}
+
+
+def _nested(f: str, xs: Sequence[str]) -> str:
+    return xs[0] if len(xs) == 1 else f"{f}({xs[0]}, {_nested(f, xs[1:])})"
+
+
+def activation(site: Site) -> Step:
+    """The step of a function of one number, such as `Relu`."""
+    f = ACTIVATIONS[site.node.operator]
+    return number_by_number(site, [0], lambda xs: f.applied(site.attributes, xs[0]))
+
+
+def clip(site: Site) -> Step:
+    """The step of a `Clip`, whose limits are attributes, constants, or tensors of one number."""
+    if all(not site.has(n) or site.tensor(n).array is not None for n in (1, 2)):
+        low, high = limits(site)
+        return number_by_number(site, [0], lambda xs: clipped(low, high, xs[0]))
+    which = [n for n in (0, 1, 2) if site.has(n)]
+
+    def of(xs: Sequence[str]) -> str:
+        by_input = dict(zip(which, xs, strict=True))
+        x = f"max({by_input[1]}, {by_input[0]})" if 1 in by_input else by_input[0]
+        return f"min({by_input[2]}, {x})" if 2 in by_input else x
+
+    return number_by_number(site, which, of)
+
+
+def limits(site: Site) -> tuple[float | None, float | None]:
+    """The limits of a `Clip`, from its attributes or its constants."""
+    found = []
+    for n, name in ((1, "min"), (2, "max")):
+        value = site.attribute(name, None)
+        if site.has(n):
+            value = site.array(n, "limits").item()
+        found.append(None if value is None or np.isinf(value) else float(value))
+    return found[0], found[1]
+
+
+def several(site: Site) -> Step:
+    """The step of an operator on several tensors, such as `Add`."""
+    return number_by_number(site, list(range(len(site.inputs))), BINARY[site.node.operator])
+
+
+def prelu(site: Site) -> Step:
+    """The step of a `PRelu`: numbers below 0 times a slope of their own."""
+    of: Text = lambda xs: f"max({xs[0]}, 0.0) + {xs[1]} * min({xs[0]}, 0.0)"  # noqa: E731
+    return number_by_number(site, [0, 1], of)
+
+
+def batch_normalisation(site: Site) -> Step:
+    """The step of a `BatchNormalization` as it is when nothing is learnt."""
+    if len([name for name in site.node.outputs if name]) > 1 or site.attribute("training_mode", 0):
+        raise site.refused("while a model is trained")
+    x, epsilon = site.tensor(0), float(site.attribute("epsilon", 1e-5))
+    arrays = [site.tensor(n) for n in range(1, 5)]
+    if all(t.array is not None for t in arrays):
+        scale, bias, mean, variance = (site.array(n, "numbers") for n in range(1, 5))
+        factor = scale / np.sqrt(variance + epsilon)
+        shift = bias - mean * factor
+        shape = (-1, *(1,) * (len(x.shape) - 2))
+        both = [factor.astype(np.float32).reshape(shape), shift.astype(np.float32).reshape(shape)]
+        operands = [x, *(Tensor("", Kind.of(a), array=a) for a in both)]
+        return _over(site, operands, lambda xs: f"{xs[0]} * {xs[1]} + {xs[2]}")
+    channels = [_of_channels(t, len(x.shape)) for t in arrays]
+    return _over(
+        site,
+        [x, *channels],
+        lambda xs: f"({xs[0]} - {xs[3]}) / sqrt({xs[4]} + {number(epsilon)}) * {xs[1]} + {xs[2]}",
+    )
+
+
+def _of_channels(t: Tensor, rank: int) -> Tensor:
+    """A tensor with a number for each channel, in a shape that fits one of so many axes."""
+    shape = (t.kind.elements, *(1,) * (rank - 2))
+    array = None if t.array is None else t.array.reshape(shape)
+    return Tensor(t.name, Kind(t.kind.dtype, shape), array=array)
+
+
+def number_by_number(site: Site, which: Sequence[int], of: Text) -> Step:
+    """The step of a function of these inputs, number by number."""
+    return _over(site, [site.tensor(n) for n in which], of)
+
+
+def _over(site: Site, tensors: Sequence[Tensor], of: Text) -> Step:
+    if {t.kind.dtype for t in tensors} != {"float32"}:
+        found = ", ".join(sorted({t.kind.dtype for t in tensors}))
+        raise site.refused(f"on numbers of the type {found}")
+    try:
+        shape = np.broadcast_shapes(*(t.shape for t in tensors))
+    except ValueError as error:
+        shapes = ", ".join(str(list(t.shape)) for t in tensors)
+        raise site.refused(f"on shapes that do not fit: {shapes}") from error
+    rank = len(shape)
+    order = channels_last(rank) if site.last else tuple(range(rank))
+    operands = [_operand(site, t, order, rank) for t in tensors]
+    kind = Kind("float32", tuple(int(n) for n in shape))
+    if any(o.view for o in operands):
+        axes = [(axis, axis + 1) for axis in range(rank)]
+    else:
+        axes = _merged([o.dims for o in operands if o.dims is not None], rank)
+    named = [o.named(site, axes) for o in operands]
+    return site.as_stored(kind, _nest(named, count(), of))
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """An operand in the result's order: a number, or a tensor with these sizes."""
+
+    tensor: Tensor
+    dims: tuple[int, ...] | None  # None: one number, written in the program
+    view: Order | None = None  # the order of its axes, where it is stored in another one
+
+    def named(self, site: Site, axes: Sequence[tuple[int, int]]) -> "tuple[str, tuple[int, ...]]":
+        """The text of the operand, and its sizes along the merged axes."""
+        t = self.tensor
+        if self.dims is None:
+            assert t.array is not None
+            return number(float(t.array.item())), ()
+        if self.view is not None:
+            return permuted(site.parameter(t.kind.dtype, t.stored, t.name), self.view), self.dims
+        dims = tuple(int(np.prod(self.dims[a:b])) for a, b in axes)
+        given = t.name if t.array is None else t.array
+        return site.parameter(t.kind.dtype, dims, given), dims
+
+
+def _operand(site: Site, t: Tensor, order: Order, rank: int) -> _Operand:
+    """A tensor as an operand, with as many axes as the result, in its order."""
+    if t.array is not None and t.kind.elements == 1:
+        return _Operand(t, None)
+    shape = (*(1,) * (rank - len(t.shape)), *t.shape)
+    dims = tuple(shape[axis] for axis in order)
+    if t.array is not None:
+        array = np.transpose(t.array.reshape(shape), order)
+        return _Operand(Tensor(t.name, Kind.of(array), array=array), dims)
+    if t.last == site.last or sum(n > 1 for n in shape[1:]) < 2:
+        return _Operand(t, dims)
+    if t.last and len(t.shape) < rank:
+        raise site.refused("on tensors of different numbers of axes, one with its channels last")
+    full = Tensor(t.name, Kind(t.kind.dtype, shape), t.last)
+    return _Operand(full, dims, tuple(full.order.index(axis) for axis in order))
+
+
+def _merged(every: Sequence[tuple[int, ...]], rank: int) -> list[tuple[int, int]]:
+    """The ranges of axes that can be taken as one: along them each operand has all elements, or
+    each just one."""
+    kinds = [tuple(dims[axis] > 1 for dims in every) for axis in range(rank)]
+    ranges: list[tuple[int, int]] = []
+    for axis, kind in enumerate(kinds):
+        if not any(kind) and ranges:  # an axis of one element goes with any other
+            ranges[-1] = (ranges[-1][0], axis + 1)
+        elif ranges and kinds[ranges[-1][0]] in (kind, tuple(False for _ in kind)):
+            ranges[-1] = (ranges[-1][0], axis + 1)
+            kinds[ranges[-1][0]] = kind
+        else:
+            ranges.append((axis, axis + 1))
+    return ranges or [(0, 0)]
+
+
+def _nest(operands: Sequence[tuple[str, tuple[int, ...]]], names: "count[int]", of: Text) -> str:
+    """The text of nested maps, one an axis, over those operands that have more than one element
+    along it."""
+    left = max(len(dims) for _, dims in operands)
+    if left == 0:
+        return of([e for e, _ in operands])
+    longest = max(dims[0] for _, dims in operands if dims)
+    inner, over = [], []
+    for e, dims in operands:
+        if dims and dims[0] == longest:
+            name = f"a{next(names)}"
+            over.append((name, e))
+            inner.append((name, dims[1:]))
+        else:
+            inner.append((f"at(0, {e})" if dims else e, dims[1:]))
+    body = _nest(inner, names, of)
+    if len(over) == 1:
+        return f"map({over[0][0]} -> {body}, {over[0][1]})"
+    pattern, arrays = ", ".join(n for n, _ in over), ", ".join(e for _, e in over)
+    return f"map(({pattern}) -> {body}, zip({arrays}))"

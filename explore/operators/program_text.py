@@ -1,0 +1,84 @@
+"""The text of programs: types, numbers, and functions applied to inner arrays."""
+
+import math
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from typing import TypeAlias
+
+from explore.onnx_model.onnx_graph import SCALARS
+from ir.errors import Unsupported
+
+Order: TypeAlias = tuple[int, ...]
+"""For each axis of a result the axis of the array that it is."""
+
+NAME = "layer"  # of every program of ours, until it gets a place in a network
+
+
+def helpers() -> str:
+    """The text of `operators.lift`, which begins each program."""
+    return files("explore.operators").joinpath("operators.lift").read_text(encoding="utf-8")
+
+
+def array_type(dtype: str, dims: Sequence[int]) -> str:
+    """The type of an array of such numbers and sizes, as programs write it."""
+    if dtype not in SCALARS:
+        raise Unsupported(f"numbers of the type {dtype}")
+    text = SCALARS[dtype]
+    for n in reversed(dims or (1,)):
+        text = f"[{text}]{n}"
+    return text
+
+
+def number(x: float | int) -> str:
+    """A number as programs write it."""
+    if isinstance(x, int):
+        return str(x) if x >= 0 else f"({x})"
+    if math.isnan(x):
+        raise Unsupported("a number that is not one (NaN)")
+    text = "inf" if math.isinf(x) else repr(abs(float(x)))
+    return text if math.copysign(1.0, x) > 0 else f"(-{text})"
+
+
+def sizes(ns: Sequence[int]) -> str:
+    """Several sizes, as programs write them."""
+    return f"({', '.join(number(int(n)) for n in ns)})"
+
+
+def under(depth: int, f: Callable[[str], str], e: str) -> str:
+    """The text of f applied to the arrays that lie `depth` levels inside e."""
+    if depth == 0:
+        return f(e)
+    inner = f"in{depth}"
+    return f"map({inner} -> {under(depth - 1, f, inner)}, {e})"
+
+
+def permuted(e: str, order: Order) -> str:
+    """The text of a view of e with its axes in another order."""
+    now = list(range(len(order)))
+    for place, axis in enumerate(order):
+        for k in range(now.index(axis), place, -1):
+            now[k - 1], now[k] = now[k], now[k - 1]
+            e = under(k - 1, lambda inner: f"transpose({inner})", e)
+    return e
+
+
+def channels_last(rank: int) -> Order:
+    """The order of axes of an array that is stored with its channels (axis 1) at the end."""
+    return (0, *range(2, rank), 1)
+
+
+def inverse(order: Order) -> Order:
+    """The order that undoes another."""
+    return tuple(order.index(axis) for axis in range(len(order)))
+
+
+def flat(e: str, rank: int) -> str:
+    """The text of all numbers of e, an array of so many axes, as one list."""
+    return e if rank <= 1 else f"flatten({e})"
+
+
+def shaped(e: str, dims: Sequence[int]) -> str:
+    """The text of a list's numbers as an array of these sizes."""
+    for n in reversed(list(dims)[1:]):
+        e = f"split({n}, {e})"
+    return e

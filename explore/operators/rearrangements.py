@@ -1,0 +1,299 @@
+"""Operators that only move numbers: parts of tensors taken, put together, turned and repeated.
+
+Those that leave all numbers where they lie make no program at all: their result is their input.
+"""
+
+# key: e the text of a term
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from math import prod
+
+import numpy as np
+
+from explore.onnx_model.fold_constants import reshaped
+from explore.onnx_model.onnx_graph import Kind
+from explore.operators.program_text import flat, number, shaped, under
+from explore.operators.site import Site, Step, Tensor
+
+
+def unchanged(site: Site) -> Step:
+    """The step of an operator whose first result is its input, such as `Dropout`."""
+    x = site.tensor(0)
+    if site.node.operator == "Dropout" and len([n for n in site.node.outputs if n]) > 1:
+        raise site.refused("its second result, the mask, is asked for")
+    return _as_it_is(site, x.kind)
+
+
+def _as_it_is(site: Site, kind: Kind) -> Step:
+    """The step that makes of input 0 a tensor of another shape, with the same numbers in ONNX's
+    order."""
+    x = site.tensor(0)
+    same = kind.shape == x.shape
+    if (same and x.last == site.last) or (
+        _ordered(x.shape, x.last) and _ordered(kind.shape, site.last)
+    ):
+        given = x.name if x.array is None else x.array
+        e = site.parameter(x.kind.dtype, (x.kind.elements,), given)
+        return Step(
+            kind, site.last, tuple(site.parameters), "" if x.array is None else f"map(a -> a, {e})"
+        )
+    if same:
+        return site.step(kind, site.logical(0))
+    return site.step(kind, shaped(flat(site.logical(0), len(x.shape)), kind.shape or (1,)))
+
+
+def _ordered(shape: Sequence[int], last: bool) -> bool:
+    """True if the numbers of a tensor lie as ONNX has them."""
+    return not last or shape[1] == 1 or prod(shape[2:]) == 1
+
+
+def reshape(site: Site) -> Step:
+    """The step of a `Reshape`."""
+    x = site.tensor(0)
+    asked = site.attribute("shape", None)
+    if asked is None:
+        asked = [int(n) for n in site.array(1, "sizes")]
+    return _as_it_is(site, Kind(x.kind.dtype, reshaped(site.node, x.shape, list(asked))))
+
+
+def flatten(site: Site) -> Step:
+    """The step of a `Flatten`: a matrix."""
+    x = site.tensor(0)
+    axis = _axis(site, int(site.attribute("axis", 1)), len(x.shape) + 1)
+    shape = (prod(x.shape[:axis]), prod(x.shape[axis:]))
+    return _as_it_is(site, Kind(x.kind.dtype, shape))
+
+
+def squeeze(site: Site) -> Step:
+    """The step of a `Squeeze`."""
+    x = site.tensor(0)
+    axes = _axes(site, 1, len(x.shape)) or [i for i, n in enumerate(x.shape) if n == 1]
+    if any(x.shape[axis] != 1 for axis in axes):
+        raise site.refused(f"axes {axes} of {list(x.shape)} have more than one element")
+    return _as_it_is(
+        site, Kind(x.kind.dtype, tuple(n for i, n in enumerate(x.shape) if i not in axes))
+    )
+
+
+def unsqueeze(site: Site) -> Step:
+    """The step of an `Unsqueeze`."""
+    x = site.tensor(0)
+    given = _given_axes(site, 1)
+    axes = {_axis(site, a, len(x.shape) + len(given)) for a in given}
+    sizes = iter(x.shape)
+    rank = len(x.shape) + len(given)
+    shape = tuple(1 if i in axes else next(sizes) for i in range(rank))
+    return _as_it_is(site, Kind(x.kind.dtype, shape))
+
+
+def _given_axes(site: Site, n: int) -> list[int]:
+    found = site.attribute("axes", None)
+    if found is None and site.has(n):
+        found = np.ravel(site.array(n, "axes"))
+    return [int(a) for a in found] if found is not None else []
+
+
+def _axes(site: Site, n: int, rank: int) -> list[int]:
+    """The axes that are an attribute, or input n, counted from 0 on."""
+    return [_axis(site, a, rank) for a in _given_axes(site, n)]
+
+
+def _axis(site: Site, axis: int, rank: int) -> int:
+    if not -rank <= axis < max(rank, 1):
+        raise site.refused(f"axis {axis} of {rank}")
+    return axis % max(rank, 1)
+
+
+def transposed(site: Site) -> Step:
+    """The step of a `Transpose`."""
+    x = site.tensor(0)
+    rank = len(x.shape)
+    order = tuple(int(a) for a in site.attribute("perm", tuple(reversed(range(rank)))))
+    if sorted(order) != list(range(rank)):
+        raise site.refused(f"perm is {list(order)}: expected each of {rank} axes once")
+    kind = Kind(x.kind.dtype, tuple(x.shape[axis] for axis in order))
+    return site.step(kind, site.arranged(0, order))
+
+
+def concatenated(site: Site) -> Step:
+    """The step of a `Concat`: along the outermost axis that has more than one element, lists are
+    put one behind the other."""
+    tensors = [site.tensor(n) for n in range(len(site.inputs))]
+    first = tensors[0]
+    rank = len(first.shape)
+    axis = _axis(site, int(site.attribute("axis", 1)), rank)
+    for t in tensors:
+        rest = [n for i, n in enumerate(t.shape) if i != axis]
+        if (
+            rest != [n for i, n in enumerate(first.shape) if i != axis]
+            or t.kind.dtype != first.kind.dtype
+        ):
+            raise site.refused(f"of {list(first.shape)} and {list(t.shape)}")
+    size = sum(t.shape[axis] for t in tensors)
+    kind = Kind(first.kind.dtype, (*first.shape[:axis], size, *first.shape[axis + 1 :]))
+    like = Tensor("", kind, site.last)
+    place = like.order.index(axis)
+    outer, inner = prod(like.stored[:place]), prod(like.stored[place + 1 :])
+    if any(t.array is None and t.last != site.last and prod(t.shape[2:]) > 1 for t in tensors):
+        return site.step(kind, _joined(axis, [site.logical(n) for n in range(len(tensors))]))
+    parts = [_part(site, t, like, (outer, t.shape[axis] * inner)) for t in tensors]
+    if len(parts) == 1:
+        return site.as_stored(
+            kind, under(0 if outer == 1 else 1, lambda e: f"map(a -> a, {e})", parts[0])
+        )
+    return site.as_stored(kind, _joined(0 if outer == 1 else 1, parts))
+
+
+def _part(site: Site, t: Tensor, like: Tensor, dims: tuple[int, int]) -> str:
+    """The text of a part of a `Concat`, as lists of what is put behind one another."""
+    shape = dims if dims[0] > 1 else dims[1:]
+    if t.array is None:
+        return site.parameter(t.kind.dtype, shape, t.name)
+    return site.constant(np.transpose(t.array, like.order).reshape(shape))
+
+
+def _joined(depth: int, parts: Sequence[str]) -> str:
+    """The text of arrays put one behind the other, `depth` levels inside."""
+    if depth == 0:
+        return f"concat({', '.join(parts)})"
+    names = [f"c{depth}_{i}" for i in range(len(parts))]
+    inner = _joined(depth - 1, names)
+    return f"map(({', '.join(names)}) -> {inner}, zip({', '.join(parts)}))"
+
+
+def padded(site: Site) -> Step:
+    """The step of a `Pad`."""
+    x = site.tensor(0)
+    rank = len(x.shape)
+    amounts = site.attribute("pads", None)
+    if amounts is None:
+        amounts = site.array(1, "amounts")
+    amounts, value = [int(n) for n in amounts], site.attribute("value", 0.0)
+    axes = list(range(rank))
+    if site.has(3):
+        axes = [_axis(site, int(a), rank) for a in site.array(3, "axes")]
+    if site.has(2):
+        value = site.array(2, "value").item()
+    if len(amounts) != 2 * len(axes):
+        raise site.refused(f"{len(amounts)} amounts for {len(axes)} axes")
+    mode = site.attribute("mode", "constant")
+    if mode not in PADS:
+        raise site.refused(f"mode {mode}")
+    e, shape = site.logical(0), list(x.shape)
+    for axis, before, after in zip(axes, amounts[: len(axes)], amounts[len(axes) :], strict=True):
+        if before or after:
+            told = f"{number(before)}, {number(after)}"
+            e = under(axis, lambda inner, told=told: PADS[mode](told, _value(x, value), inner), e)  # type: ignore[misc]
+            shape[axis] += before + after
+    return site.step(Kind(x.kind.dtype, tuple(shape)), e)
+
+
+def _value(x: Tensor, value: float) -> str:
+    return number(float(value) if x.kind.dtype.startswith("float") else int(value))
+
+
+PADS = {
+    "constant": lambda amounts, value, e: f"pad({amounts}, {value}, {e})",
+    "edge": lambda amounts, value, e: f"pad_clamp({amounts}, {e})",
+    "wrap": lambda amounts, value, e: f"pad_wrap({amounts}, {e})",
+}
+
+
+def sliced(site: Site) -> Step:
+    """The step of a `Slice` with steps of 1 or more."""
+    x = site.tensor(0)
+    rank = len(x.shape)
+    if site.has(1):
+        starts, ends = (site.array(n, "places").tolist() for n in (1, 2))
+        axes = site.array(3, "axes").tolist() if site.has(3) else range(len(starts))
+        steps = site.array(4, "steps").tolist() if site.has(4) else [1] * len(starts)
+    else:
+        starts, ends = site.attribute("starts", ()), site.attribute("ends", ())
+        axes, steps = site.attribute("axes", range(len(starts))), [1] * len(starts)
+    e, shape = site.logical(0), list(x.shape)
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        axis = _axis(site, int(axis), rank)
+        places = range(shape[axis])[slice(start, end, step)]
+        if step < 1 or not places:
+            raise site.refused(f"the places {start} to {end} in steps of {step}")
+        e = under(axis, _places(places, shape[axis]), e)
+        shape[axis] = len(places)
+    return site.step(Kind(x.kind.dtype, tuple(shape)), e)
+
+
+def _places(places: range, n: int) -> Callable[[str], str]:
+    """The text of the elements at these places of an array of n."""
+
+    def of(e: str) -> str:
+        before, after = places[0], n - 1 - places[-1]
+        if before or after:
+            e = f"pad({number(-before)}, {number(-after)}, 0, {e})"
+        return e if places.step == 1 else f"join(slide(1, {places.step}, {e}))"
+
+    return of
+
+
+def split_parts(site: Site, which: int) -> Step:
+    """The step of one of the results of a `Split`."""
+    x = site.tensor(0)
+    axis = _axis(site, int(site.attribute("axis", 0)), len(x.shape))
+    n, parts = x.shape[axis], len(site.node.outputs)
+    sizes = site.attribute("split", None)
+    if sizes is None:
+        if site.has(1):
+            sizes = site.array(1, "sizes").tolist()
+        else:
+            each = -(-n // parts)
+            sizes = [each] * (parts - 1) + [n - each * (parts - 1)]
+    if sum(sizes) != n or len(sizes) != parts or min(sizes) < 1:
+        raise site.refused(f"{n} elements in parts of {list(sizes)}")
+    begin = list(accumulate(sizes, initial=0))[which]
+    places = range(begin, begin + sizes[which])
+    shape = (*x.shape[:axis], len(places), *x.shape[axis + 1 :])
+    return site.step(Kind(x.kind.dtype, shape), under(axis, _places(places, n), site.logical(0)))
+
+
+def resized(site: Site) -> Step:
+    """The step of a `Resize` or `Upsample` that repeats each element a whole number of times."""
+    x = site.tensor(0)
+    mode = site.attribute("mode", "nearest")
+    if mode != "nearest":
+        raise site.refused(f"mode {mode}")
+    times = _times(site, x)
+    if any(t < 1 or t != int(t) for t in times):
+        raise site.refused(f"by {list(times)}: whole numbers are taken")
+    _demand_repeats(site)
+    e = site.logical(0)
+    for axis, t in enumerate(times):
+        if t > 1:
+            e = under(axis, lambda inner, t=int(t): f"repeated({t}, {inner})", e)  # type: ignore[misc]
+    return site.step(
+        Kind(x.kind.dtype, tuple(int(n * t) for n, t in zip(x.shape, times, strict=True))), e
+    )
+
+
+def _demand_repeats(site: Site) -> None:
+    """Refuse the ways of finding the nearest element in which that is not the one repeated."""
+    way = site.attribute("coordinate_transformation_mode", "half_pixel")
+    nearest = site.attribute("nearest_mode", "round_prefer_floor")
+    if site.node.operator == "Upsample":
+        return
+    floors = way == "asymmetric" and nearest == "floor"
+    rounds = way in (
+        "half_pixel",
+        "half_pixel_symmetric",
+        "pytorch_half_pixel",
+    ) and nearest.startswith("round")
+    if (not floors and not rounds) or site.attribute("axes", None) is not None:
+        raise site.refused(f"{way}, {nearest}")
+
+
+def _times(site: Site, x: Tensor) -> list[float]:
+    if site.attribute("scales", None) is not None:
+        return [float(s) for s in site.attribute("scales", ())]
+    for n, what in ((3, "sizes"), (2, "scales"), (1, "scales")):
+        if site.has(n) and site.tensor(n).kind.elements == len(x.shape):
+            found = site.array(n, what).tolist()
+            return [a / b for a, b in zip(found, x.shape, strict=True)] if n == 3 else found
+    raise site.refused("without its scales")

@@ -1,0 +1,183 @@
+"""A site is a node of a network with the tensors that it reads; a step is the program for one of
+its results."""
+
+# key: e the text of a term
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from explore.onnx_model.onnx_graph import Array, Kind, Node
+from explore.operators.program_text import (
+    NAME,
+    Order,
+    array_type,
+    channels_last,
+    helpers,
+    inverse,
+    permuted,
+)
+from ir.errors import Unsupported, UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor that a node reads: with its array if it is a constant, else stored in ONNX's order
+    or, with `last`, with its channels at the end."""
+
+    name: str
+    kind: Kind
+    last: bool = False
+    array: Array | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.kind.shape
+
+    @property
+    def order(self) -> Order:
+        """The axes in the order in which they are stored."""
+        rank = len(self.shape)
+        return channels_last(rank) if self.last else tuple(range(rank))
+
+    @property
+    def stored(self) -> tuple[int, ...]:
+        """The sizes in the order in which they are stored."""
+        return tuple(self.shape[axis] for axis in self.order)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a step's program: what it is called, its type, and what it is given, a tensor
+    by name or a constant."""
+
+    name: str
+    type: str
+    given: str | Array
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A program that makes one tensor; without a body, its only parameter's numbers are the result
+    as they lie."""
+
+    kind: Kind
+    last: bool
+    parameters: tuple[Parameter, ...]
+    body: str
+
+    @property
+    def text(self) -> str:
+        """The text of the program, called `NAME`."""
+        given = ",\n      ".join(_declared(p) for p in self.parameters)
+        return f"{helpers()}\n{NAME}({given}) =\n  {self.body}\n"
+
+
+def _declared(p: Parameter) -> str:
+    return f"{'const ' if not isinstance(p.given, str) else ''}{p.name} : {p.type}"
+
+
+@dataclass(slots=True)
+class Site:
+    """A node, the tensors that it reads (None: left out), the layout that its result shall have,
+    and the parameters of its program so far."""
+
+    node: Node
+    opset: int
+    inputs: Sequence[Tensor | None]
+    last: bool
+    parameters: list[Parameter] = field(default_factory=list)
+
+    def has(self, n: int) -> bool:
+        """True if the node has an input n."""
+        return n < len(self.inputs) and self.inputs[n] is not None
+
+    def tensor(self, n: int) -> Tensor:
+        """Input n; an error that names the node if it has none."""
+        found = self.inputs[n] if n < len(self.inputs) else None
+        if found is None:
+            raise UserError(f"{self.node.title} has no input {n}")
+        return found
+
+    def array(self, n: int, what: str) -> Array:
+        """The constant that input n is; `what` says in words what the node wants of it."""
+        found = self.tensor(n)
+        if found.array is None:
+            raise self.refused(f"its {what} come from a node or from outside: constants are taken")
+        return found.array
+
+    def refused(self, why: str) -> Unsupported:
+        """The refusal of this node, for a reason."""
+        return Unsupported(f"{self.node.title}: {why}")
+
+    def attribute(self, name: str, usual: Any) -> Any:
+        """The value of an attribute, or the usual one."""
+        return self.node.attributes.get(name, usual)
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        return self.node.attributes
+
+    # ---- what programs read
+
+    def demand_floats(self, *inputs: int) -> None:
+        """Refuse the node if one of these inputs is not of floats."""
+        for n in inputs:
+            if self.has(n) and self.tensor(n).kind.dtype != "float32":
+                raise self.refused(f"on numbers of the type {self.tensor(n).kind.dtype}")
+
+    def parameter(self, dtype: str, dims: Sequence[int], given: str | Array) -> str:
+        """The name of a new parameter of the program."""
+        known = isinstance(given, str)
+        name = f"{'x' if known else 'w'}{len(self.parameters)}"
+        try:
+            type = array_type(dtype, dims)
+        except Unsupported as error:
+            raise self.refused(str(error)) from error
+        if not known:
+            given = np.ascontiguousarray(given)
+        self.parameters.append(Parameter(name, type, given))
+        return name
+
+    def stored(self, n: int) -> str:
+        """The text of input n, its axes as they are stored."""
+        x = self.tensor(n)
+        if x.array is not None:
+            return self.parameter(x.kind.dtype, x.shape, x.array)
+        return self.parameter(x.kind.dtype, x.stored, x.name)
+
+    def logical(self, n: int) -> str:
+        """The text of input n with its axes in ONNX's order."""
+        x = self.tensor(n)
+        return permuted(
+            self.stored(n), inverse(x.order) if x.array is None else tuple(range(len(x.shape)))
+        )
+
+    def constant(self, array: Array) -> str:
+        """The text of a constant of the program, an array with axes."""
+        return self.parameter(array.dtype.name, array.shape, array)
+
+    def arranged(self, n: int, order: Order, dims: Sequence[int] | None = None) -> str:
+        """The text of input n, in whatever order it is stored, with its axes in this order; a
+        constant is stored so."""
+        x = self.tensor(n)
+        if x.array is not None:
+            return self.constant(np.transpose(x.array, order))
+        now = x.order
+        return permuted(self.stored(n), tuple(now.index(axis) for axis in order))
+
+    # ---- what programs make
+
+    def step(self, kind: Kind, e: str, order: Order | None = None) -> Step:
+        """The step whose program makes e, whose axes are in this order (None: in ONNX's)."""
+        rank = len(kind.shape)
+        wanted = channels_last(rank) if self.last else tuple(range(rank))
+        now = order or tuple(range(rank))
+        view = permuted(e, tuple(now.index(axis) for axis in wanted))
+        return Step(kind, self.last, tuple(self.parameters), view)
+
+    def as_stored(self, kind: Kind, e: str) -> Step:
+        """The step whose program makes e, whose axes are as they shall be stored."""
+        return Step(kind, self.last, tuple(self.parameters), e)

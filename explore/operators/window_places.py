@@ -1,0 +1,133 @@
+"""The places of windows: how ONNX's attributes say where they lie, and how many there are."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from explore.operators.program_text import sizes
+from explore.operators.site import Site
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Windows over an array: for each axis the elements that one takes, the step from one to the
+    next, how far its elements lie apart, and what is put before and after the array."""
+
+    kernel: tuple[int, ...]
+    steps: tuple[int, ...]
+    apart: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    counts: tuple[int, ...]  # of windows
+    beyond: tuple[int, ...]  # of what is put after, so much is for a partial last window alone
+
+    @property
+    def span(self) -> tuple[int, ...]:
+        """The elements from a window's first to its last."""
+        return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.apart, strict=True))
+
+    @property
+    def rank(self) -> int:
+        return len(self.kernel)
+
+    @property
+    def taps(self) -> str:
+        """The text of the function that takes from a window the elements that count."""
+        if all(d == 1 for d in self.apart):
+            return "w -> w"
+        return f"w -> dilate{self.rank}d({sizes(self.apart)}, w)"
+
+    def padded(self, e: str, value: str) -> str:
+        """The text of the image or volume e with these numbers around it."""
+        if not any(self.before) and not any(self.after):
+            return e
+        amounts = [n for pair in zip(self.before, self.after, strict=True) for n in pair]
+        return f"pad{self.rank}d({sizes(amounts)}, {value}, {e})"
+
+    @property
+    def text(self) -> str:
+        """The arguments of a helper that slides: spans and steps."""
+        return f"{sizes(self.span)}, {sizes(self.steps)}"
+
+
+def windows_of(site: Site, given: Sequence[int], kernel: Sequence[int], ceil: bool) -> Windows:
+    """The windows of a node over an array of the sizes `given`; those over a list are over an image
+    of one row. `ceil`: a partial last window counts."""
+    n = len(given)
+    steps = _each(site, "strides", n, 1)
+    apart = _each(site, "dilations", n, 1)
+    if len(kernel) != n or min((*kernel, *steps, *apart)) < 1:
+        raise site.refused(f"windows of {list(kernel)} on an array of {n} axes")
+    spans = [(k - 1) * d + 1 for k, d in zip(kernel, apart, strict=True)]
+    before, after = _pads(site, given, spans, steps)
+    counts, beyond = [], [0] * n
+    for i in range(n):
+        whole = given[i] + before[i] + after[i] - spans[i]
+        if whole < 0:
+            raise site.refused(f"no window of {spans[i]} fits into {given[i]} elements")
+        count = whole // steps[i] + 1
+        if ceil and whole % steps[i] and count * steps[i] < given[i] + before[i]:
+            beyond[i] = steps[i] - whole % steps[i]  # else it would begin beyond the array
+            after[i] += beyond[i]
+            count += 1
+        counts.append(count)
+    whole_of = tuple(map(tuple, (kernel, steps, apart, before, after, counts, beyond)))
+    return Windows(*whole_of) if n > 1 else _of_a_row(*whole_of)
+
+
+def _of_a_row(*each: tuple[int, ...]) -> Windows:
+    kernel, steps, apart, before, after, counts, beyond = each
+    row = ((1, *kernel), (1, *steps), (1, *apart), (0, *before), (0, *after), (1, *counts))
+    return Windows(*row, (0, *beyond))
+
+
+def _each(site: Site, name: str, n: int, usual: int) -> list[int]:
+    found = [int(x) for x in site.attribute(name, (usual,) * n)]
+    if len(found) != n:
+        raise site.refused(f"{name} has {len(found)} numbers: expected {n}")
+    return found
+
+
+def _pads(
+    site: Site, given: Sequence[int], spans: Sequence[int], steps: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """What is put before and after each axis."""
+    n, way = len(given), site.attribute("auto_pad", "NOTSET")
+    if way in ("SAME_UPPER", "SAME_LOWER"):
+        counts = [-(-x // s) for x, s in zip(given, steps, strict=True)]
+        every = [
+            max(0, (c - 1) * s + span - x)
+            for c, s, span, x in zip(counts, steps, spans, given, strict=True)
+        ]
+        small, large = [p // 2 for p in every], [p - p // 2 for p in every]
+        return (small, large) if way == "SAME_UPPER" else (large, small)
+    if way == "VALID":
+        return [0] * n, [0] * n
+    pads = [int(x) for x in site.attribute("pads", (0,) * (2 * n))]
+    if len(pads) != 2 * n or min(pads, default=0) < 0:
+        raise site.refused(f"pads are {pads}: expected {2 * n} numbers from 0 on")
+    return pads[:n], pads[n:]
+
+
+def image_text(site: Site, n: int) -> tuple[str, bool]:
+    """The text of input n as images, rows of pixels of channels (a list is an image of one row),
+    and True if it holds several of them, the first axis."""
+    x = site.tensor(n)
+    batch, channels, *spatial = x.shape
+    dims = [1, *spatial] if len(spatial) == 1 else spatial
+    stored = [*dims, channels] if x.last else [channels, *dims]
+    many = batch > 1
+    e = site.parameter(x.kind.dtype, [batch, *stored] if many else stored, x.name)
+    return e, many
+
+
+def over_images(site: Site, e: str, many: bool, rank: int, f: Callable[[str], str]) -> str:
+    """The text of f of the image e (or of each of several), as the site's result shall be
+    stored."""
+    x = site.tensor(0)
+    three = "3d" if rank == 3 else ""
+
+    def one(image: str) -> str:
+        made = f(image if x.last else f"to_last{three}({image})")
+        return made if site.last else f"to_first{three}({made})"
+
+    return f"map(one -> {one('one')}, {e})" if many else one(e)

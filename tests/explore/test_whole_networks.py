@@ -1,0 +1,38 @@
+"""Tests that whole networks compute what `onnx.reference` does, layer by layer, on every device."""
+
+import numpy as np
+import pytest
+
+import explore
+from codegen.runtime.session import Device
+from explore.networks.network_layers import layers_of
+from explore.onnx_model.read_model import read_model
+from ir.errors import UserError
+from tests.support.onnx_models import classifier, expected, whole
+
+
+def test_a_network_computes_what_the_model_says_with_its_buffers_guarded(device: Device) -> None:
+    random = np.random.default_rng()
+    made, x = classifier(random), whole(random, 1, 3, 9, 7)
+    net = explore.network(made, device=device, checking=True)
+    np.testing.assert_array_equal(net(x), expected(made, {"x": x})[0])
+    assert net.plan.plan.workspace_bytes >= net.plan.bound
+    tensors = net.trace(x=x)
+    for name, right in zip(tensors, expected(made, {"x": x}, list(tensors)), strict=True):
+        np.testing.assert_array_equal(tensors[name], right, err_msg=name)
+
+
+def test_normalisation_sums_and_functions_are_folded_into_convolutions() -> None:
+    layers = layers_of(read_model(classifier(np.random.default_rng()))).layers
+    found = [layer.operator for layer in layers]
+    assert found == ["Conv", "Conv", "MaxPool", "Conv", "Conv", "Concat", "Flatten", "Gemm"]
+
+
+def test_inputs_are_given_once_and_all_of_them(device: Device) -> None:
+    random = np.random.default_rng()
+    net = explore.network(classifier(random), device=device)
+    x = whole(random, 1, 3, 9, 7)
+    with pytest.raises(UserError, match="x is given by position and by name"):
+        net(x, x=x)
+    with pytest.raises(UserError, match="expected the inputs x; see 'y'"):
+        net(x, y=x)
