@@ -23,7 +23,7 @@ class Activation:
 
 ACTIVATIONS: Mapping[str, Activation] = {
     "Relu": Activation((), lambda x: f"relu({x})"),
-    "LeakyRelu": Activation((("alpha", 0.01),), lambda x, a: f"leaky({a}, {x})"),
+    "LeakyRelu": Activation((("alpha", 0.01),), lambda x, a: f"leaky_relu({a}, {x})"),
     "Sigmoid": Activation((), lambda x: f"sigmoid({x})"),
     "HardSigmoid": Activation(
         (("alpha", 0.2), ("beta", 0.5)), lambda x, a, b: f"hard_sigmoid({a}, {b}, {x})"
