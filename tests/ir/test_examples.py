@@ -92,6 +92,18 @@ def transposed(
     return np.asarray(sums[P : high - P, P : wide - P] + biases)
 
 
+def larger(x: Array, times: int) -> Array:
+    """The image x made larger: each new pixel lies between the middles of old ones, and is their
+    mean, the nearer the heavier; past the outermost middles it is the outermost pixel."""
+    for side in (0, 1):
+        n = x.shape[side]
+        at = np.clip((np.arange(n * times) + 0.5) / times - 0.5, 0, n - 1)
+        low = np.floor(at).astype(int)
+        near = (at - low).reshape([-1 if d == side else 1 for d in range(3)])
+        x = x.take(low, side) * (1 - near) + x.take(np.minimum(low + 1, n - 1), side) * near
+    return x
+
+
 def pooled(f: Callable[..., Array], x: Array, size: int, step: int) -> Array:
     return f(sliding_window_view(x, (size, size), (0, 1))[::step, ::step], axis=(-2, -1))
 
@@ -193,6 +205,10 @@ CHECKS: dict[str, tuple[Callable[..., Array], list[Sizes]]] = {
     "dilated.lift": (
         lambda weights, image, D, P: convolution(image, weights, apart=D, pad=P),
         [{}, {"D": 3, "P": 0, "W": 12, "H": 10, "C": 2}],
+    ),
+    "resize_conv.lift": (
+        lambda weights, image, S: convolution(larger(image, S), weights, pad=1),
+        [{}, {"C": 2, "W": 3, "H": 1, "S": 3, "M": 2}],
     ),
     "batched.lift": (
         lambda weights, biases, images: np.stack(

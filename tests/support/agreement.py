@@ -60,6 +60,7 @@ SMALL = {
     "mec": {"C": 4, "W": 5, "M": 6},
     "qlinear_conv": {"C": 3, "W": 5, "H": 4, "M": 4},
     "quickstart": {"C": 3, "W": 5, "H": 4, "M": 4},
+    "resize_conv": {"C": 2, "W": 4, "H": 3, "M": 3},
     "resnet": {"C": 2, "W": 12, "M": 3},
     "separable": {"C": 4, "W": 6, "M": 5},
     "softmax": {"M": 3, "N": 10},
