@@ -127,6 +127,7 @@ def pooling(x: Chain) -> None:
     apart = [1] * x.d
     kind, count = x.r.choice(("maximum", "minimum", "average")), int(np.prod(k))
     pads = [p if sum(p) < n else (0, 0) for p, n in zip(pads, k, strict=True)]
+    k = [min(n, side + sum(p)) for n, side, p in zip(k, x.sides, pads, strict=True)]
     fill = {"maximum": "-inf", "minimum": "inf", "average": "0.0"}[kind]
     seen = windows(x, k, steps, apart, padded(x, pads, "pad", fill))
     d = x.d
