@@ -37,9 +37,17 @@ def compile(
 ) -> Compiled:
     """Build one variant of a program for a device, and return it as a callable on arrays.
 
-    `parameters` that are left out get values that are legal on the device; if those given allow
-    none, a UserError says why. `form` None is the first form of the family that applies, `device`
-    None the best device here.
+    >>> import numpy as np
+    >>> double = compile("p(xs : [float]4) = map(x -> x + x, xs)")
+    >>> double(np.arange(4, dtype=np.float32))
+    array([0., 2., 4., 6.], dtype=float32)
+    >>> double
+    <compiled (xs): 32 B>
+
+    It takes NumPy's arrays, and any that give one by `__array__` or DLPack, as PyTorch's on the
+    host do. `parameters` that are left out get values that are legal on the device; if those given
+    allow none, a UserError says why. `form` None is the first form of the family that applies,
+    `device` None the best device here.
     """
     core, point = _core(program), dict(parameters or {})
     for name, value in point.items():
@@ -65,6 +73,10 @@ def explore(
     **options: Unpack[Asked],
 ) -> Run:
     """Build, check and measure variants of a program, and return the run in which they are kept.
+
+    >>> from pathlib import Path
+    >>> run = explore(Path("examples/quickstart.lift"), variants=200)  # doctest: +SKIP
+    >>> best = run.pick(max_memory="32MiB")                            # doctest: +SKIP
 
     A run is for a device that is here, or for the profile of one that is not. Further keywords are
     the fields of `Options`: plain values, or text as on the command line (`max_memory="64MiB"`).
@@ -112,10 +124,17 @@ def source_of(program: Written) -> Source:
         case Path():
             return Source(text_of(program), str(program))
         case str():
+            _refuse_path(program)
             return Source(program, "<program>")
         case _:
             found = type(program).__name__
             raise UserError(f"expected a program, its text or the path of its file, found {found}")
+
+
+def _refuse_path(text: str) -> None:
+    """Raise a UserError for the path of a file, where a program's text is expected."""
+    if "=" not in text and "\n" not in text and (text.endswith(".lift") or "/" in text):
+        raise UserError(f"expected a program's text, found a path: pass Path({text!r})")
 
 
 def _core(program: Written) -> Program:

@@ -86,15 +86,27 @@ def require(expected: tuple[str, ...], given: Mapping[str, object], what: str) -
         raise UserError(f"{what} {_listed(missing)} missing: expected {_listed(expected)}")
 
 
-def _fitting(buffer: Buffer, array: Array) -> Array:
-    if not isinstance(array, np.ndarray):
-        kind = type(array).__name__
-        raise UserError(f"'{buffer.name}' is a {kind}, expected a NumPy array of {_kind(buffer)}")
+def _fitting(buffer: Buffer, given: object) -> Array:
+    array = given if isinstance(given, np.ndarray) else _as_numpy(buffer, given)
     if array.dtype != DTYPES[buffer.scalar] or array.shape != buffer.shape:
         raise UserError(
             f"'{buffer.name}' is {array.dtype} {list(array.shape)}, expected {_kind(buffer)}"
         )
     return np.ascontiguousarray(array)
+
+
+def _as_numpy(buffer: Buffer, given: object) -> Array:
+    """The array of another library, by `__array__` or DLPack: without a copy where it lies in the
+    host's memory."""
+    kind = type(given).__name__
+    try:
+        if hasattr(given, "__array__"):
+            return np.asarray(given)
+        if hasattr(given, "__dlpack__"):
+            return np.from_dlpack(given)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        raise UserError(f"'{buffer.name}' is a {kind} that gives no array: {error}") from error
+    raise UserError(f"'{buffer.name}' is a {kind}, expected an array of {_kind(buffer)}")
 
 
 def _kind(buffer: Buffer) -> str:

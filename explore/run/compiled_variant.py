@@ -7,6 +7,7 @@ from codegen.plan import Plan, Role
 from codegen.runtime.buffer_arrays import outputs
 from codegen.runtime.built_program import Program as Built
 from codegen.runtime.session import open_device
+from explore.options.units import show_bytes, show_time
 from explore.results.records import Record
 from explore.results.run_environment import Environment
 from explore.run.target import device_of
@@ -23,6 +24,14 @@ class Compiled:
     built: Built
     names: tuple[str, ...]
     record: Record | None = None
+
+    def __repr__(self) -> str:
+        """The variant with its parameters, time and memory, and what it is called with."""
+        taken = ", ".join(self.names)
+        if self.record is None:
+            return f"<compiled ({taken}): {show_bytes(self.plan.memory_bytes)}>"
+        numbers = f"{show_time(self.record.time_ns)}, {show_bytes(self.record.memory_bytes)}"
+        return f"<compiled {self.record.variant.id}({taken}): {numbers}>"
 
     @staticmethod
     def of(record: Record, environment: Environment, trust: bool = False) -> "Compiled":

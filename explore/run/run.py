@@ -20,6 +20,7 @@ from explore.options.units import parse_bytes, parse_seconds
 from explore.record_book.told_of_records import told_of
 from explore.report.progress import Watch
 from explore.report.report import write_report
+from explore.report.run_html import run_html, summary_line
 from explore.results.front import Limits, by_id, front, pick
 from explore.results.lost_forms import LostForm
 from explore.results.records import Bounds, Peer, Record, latest
@@ -42,6 +43,15 @@ class Run:
     """A run that is stored in a folder."""
 
     folder: Path
+
+    def __repr__(self) -> str:
+        """The run's folder, with what its front has."""
+        return f"<run {self.folder}: {summary_line(self.records)}>"
+
+    def _repr_html_(self) -> str:
+        """The front as a plane and a table, for a notebook."""
+        with Store.read(self.folder) as store:
+            return run_html(store.records(), store.environment)
 
     @property
     def records(self) -> list[Record]:

@@ -12,7 +12,7 @@ from enum import Enum
 
 from ir.core.hash_once import Hashed, hashed
 from ir.core.size import Size
-from ir.core.types import Scalar, Type
+from ir.core.types import Scalar, Type, show_type
 
 
 class Expr(Hashed):
@@ -389,3 +389,8 @@ class Program:
     params: tuple[Param, ...]
     body: Expr
     free: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """The program's name and parameters; its text is that of `ir.show`."""
+        params = (f"{p.var.name} : {show_type(p.var.type)}" for p in self.params)
+        return f"<program {self.name}({', '.join(params)})>"

@@ -415,7 +415,7 @@ def test_a_work_group_too_large_is_a_build_failure(session: Session) -> None:
         ({"x": X, "y": Y, "w": Y}, "the plan has no input `w`; expected one of x, y"),
         ({"x": X, "y": Y[:-1]}, r"'y' is float32 \[255\], expected float32 \[256\]"),
         ({"x": X, "y": Y.astype(np.float64)}, r"'y' is float64 \[256\], expected float32"),
-        ({"x": X, "y": Y.tolist()}, "'y' is a list, expected a NumPy array of float32"),
+        ({"x": X, "y": Y.tolist()}, "'y' is a list, expected an array of float32"),
     ],
 )
 def test_bad_inputs_are_the_users_mistake(

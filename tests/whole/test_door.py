@@ -1,0 +1,78 @@
+"""Tests of `import convlift`, the door over the five packages: its names, its examples, how its
+objects look, and the arrays that it takes."""
+
+import doctest
+import re
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import convlift
+import explore.api
+from codegen.runtime.session import Device
+from explore.results.store import Store
+from tests.support.sample_runs import ENVIRONMENT, sample_run
+
+
+@pytest.mark.parametrize("name", convlift.__all__)
+def test_a_name_of_the_door_is_there(name: str) -> None:
+    assert getattr(convlift, name) is not None
+
+
+@pytest.mark.parametrize("module", [convlift, explore.api], ids=lambda m: str(m.__name__))
+def test_examples_in_docstrings_do_what_they_say(module: ModuleType, device: Device) -> None:
+    found = doctest.testmod(module)
+    assert found.attempted >= 4
+    assert found.failed == 0
+
+
+def test_a_path_is_told_from_a_text() -> None:
+    with pytest.raises(convlift.UserError, match=re.escape("pass Path('conv.lift')")):
+        convlift.explore("conv.lift")
+
+
+class Elsewhere:
+    """An array of another library, which gives its numbers by DLPack alone."""
+
+    def __init__(self, data: np.ndarray) -> None:
+        self.data = data
+
+    def __dlpack__(self, **_: object) -> object:
+        return self.data.__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.data.__dlpack_device__()
+
+
+class Lost:
+    """An array that does not come to the host."""
+
+    def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
+        raise TypeError("it lies on another device")
+
+
+def test_any_array_is_taken(device: Device) -> None:
+    double = convlift.compile("p(xs : [float]5) = map(x -> x + x, xs)", device=device)
+    xs = np.random.default_rng().normal(size=5).astype(np.float32)
+    for given in (xs, Elsewhere(xs)):
+        assert np.array_equal(double(given), xs + xs)
+    with pytest.raises(convlift.UserError, match="is a list, expected an array of float32"):
+        double([1.0] * 5)
+    with pytest.raises(convlift.UserError, match="gives no array: it lies on another device"):
+        double(Lost())
+
+
+def test_a_run_is_told_in_a_line_and_drawn(tmp_path: Path) -> None:
+    made = sample_run(40, seed=2)
+    with Store.create(tmp_path / "run", ENVIRONMENT) as store:
+        store.append(made)
+    run = convlift.Run(tmp_path / "run")
+    assert re.fullmatch(
+        r"<run .*run: 40 variants, \d+ on the front, the best takes [\d.]+ .s>", repr(run)
+    )
+    html = run._repr_html_()
+    assert html.count("<tr>") == 1 + len(run.front)
+    assert 0 < html.count("<circle") <= 2 * len(made)
+    assert all(r.variant.id in html for r in run.front)
