@@ -52,6 +52,7 @@ def _commands() -> dict[str, Callable[[list[str]], int]]:
         "compare": _compare,
         "export": _export,
         "devices": _devices,
+        "net": _net,
     }
 
 
@@ -222,6 +223,12 @@ def _export(argv: list[str]) -> int:
     from explore.commands.commands import export_run
 
     return export_run(given)
+
+
+def _net(argv: list[str]) -> int:
+    from explore.commands.network_commands import net
+
+    return net(argv)
 
 
 def _devices(argv: list[str]) -> int:

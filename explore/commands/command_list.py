@@ -35,6 +35,7 @@ COMMANDS = {
     "pick": Command("RUN", "choose a variant of the front, and export it"),
     "compare": Command("RUN", "measure a peer, such as PyTorch, beside the best variant"),
     "export": Command("RUN", "write all variants as a table, or as T4 for other tools"),
+    "net": Command("MODEL.onnx", "explore a whole network under a budget of memory"),
     "devices": Command("", "list the devices here, what they can do, and what is broken"),
 }
 

@@ -12,12 +12,15 @@ Options = Sequence[Sequence[Option]]
 
 
 def estimated(
-    layers: Layers, target: Target, session: Session | None, tell: Callable[[int], None]
+    layers: Layers,
+    target: Target,
+    session: Session | None,
+    tell: Callable[[int, Sequence[Option]], None],
 ) -> Options:
-    """The options of each program, by rough estimates alone; `tell` is told of each that is
-    done."""
+    """The options of each program, by rough estimates alone; `tell` is told of each that is done,
+    with its options."""
     found = []
     for number, program in enumerate(layers.programs):
         found.append(estimated_options(program, target, session))
-        tell(number)
+        tell(number, found[-1])
     return found

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from codegen.plan import Plan, Role
 from codegen.runtime.session import Session
@@ -24,13 +23,14 @@ BUILT = 4  # that are tried until one is good
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A variant of a layer's program: its name, its plan, and its time, measured or estimated."""
+    """A variant of a layer's program: its name, its plan, and its time, measured or estimated;
+    and its record in the run that found it."""
 
     id: str
     plan: Plan
     time_ns: float
     measured: bool
-    derivation: tuple[Any, ...] = ()
+    record: Record | None = None
 
     @property
     def kept_bytes(self) -> int:
@@ -53,7 +53,7 @@ class Option:
         assert plan is not None
         assert time is not None
         measured = isinstance(record.outcome, Measured)
-        return Option(record.variant.id, plan, time, measured, record.variant.derivation)
+        return Option(record.variant.id, plan, time, measured, record)
 
 
 def best_of(options: Sequence[Option]) -> list[Option]:

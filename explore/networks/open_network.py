@@ -9,6 +9,7 @@ from codegen.runtime.session import open_device
 from explore.networks.find_options import estimated
 from explore.networks.network import Network
 from explore.networks.network_layers import layers_of
+from explore.onnx_model.onnx_graph import Graph
 from explore.run.target import target_of
 from ir.errors import UserError
 
@@ -26,15 +27,17 @@ def network(
     Its layers' variants are taken by rough estimates: nothing is measured. `shapes` binds those of
     inputs where the model leaves sizes open; with `checking`, buffers are poisoned and guarded.
     """
-    layers = layers_of(_read(model, shapes))
+    layers = layers_of(read(model, shapes))
     target = target_of(device, None, ())
     assert target.device is not None
     session = open_device(target.device)
-    options = estimated(layers, target, session, lambda number: None)
+    options = estimated(layers, target, session, lambda number, found: None)
     return Network.of(layers, [options[x.program][0] for x in layers.layers], session, checking)
 
 
-def _read(model: "str | Path | Any", shapes: Mapping[str, Sequence[int]] | None) -> Any:
+def read(model: "str | Path | Any", shapes: Mapping[str, Sequence[int]] | None) -> Graph:
+    """The graph of an ONNX file; a UserError says what to install, if the `onnx` package is not
+    here."""
     try:
         from explore.onnx_model.read_model import read_model
     except ImportError as error:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import TypeAlias
 
@@ -14,6 +15,7 @@ Order: TypeAlias = tuple[int, ...]
 NAME = "layer"  # of every program of ours, until it gets a place in a network
 
 
+@cache
 def helpers() -> str:
     """The text of `operators.lift`, which begins each program."""
     return files("explore.operators").joinpath("operators.lift").read_text(encoding="utf-8")

@@ -1,0 +1,144 @@
+"""The command `explore net`: a model's network is explored under a budget, and picked."""
+
+import argparse
+from collections.abc import Sequence
+
+from explore.commands.arguments import add_options, add_target, options_of, path
+from explore.networks.choose_options import Choice, Chooser
+from explore.networks.find_options import Options, estimated
+from explore.networks.layer_options import Option
+from explore.networks.network_layers import Layers, layers_of
+from explore.networks.network_run import NetworkRun, begun, stored
+from explore.networks.network_tables import (
+    front_table,
+    heading,
+    layer_table,
+    memory_lines,
+    program_line,
+)
+from explore.networks.open_network import read
+from explore.options.units import parse_bytes
+from explore.run.run import new_folder
+from explore.run.target import Target, target_of
+from ir.command import command_parser, usage
+from ir.errors import UserError
+
+WHAT = """Explore every layer of an ONNX model, and choose a variant for each within a budget of \
+memory."""
+PICK = """Choose anew from a run of a network, without measuring anything."""
+
+
+def net(argv: list[str]) -> int:
+    """Run `explore net …`; returns the exit status."""
+    return _pick(argv[1:]) if argv[:1] == ["pick"] else _explore(argv)
+
+
+def _explore(argv: list[str]) -> int:
+    parser = command_parser(
+        "explore net",
+        WHAT,
+        "explore net MODEL.onnx [options]\n       explore net pick RUN [--max-memory 32MiB]",
+    )
+    parser.add_argument("model", type=path, metavar="MODEL.onnx", help="the file of a model")
+    _add_choice(parser, "--budget")
+    parser.add_argument(
+        "--shape",
+        type=shape,
+        action="append",
+        default=[],
+        metavar="INPUT=1,3,224,224",
+        help="the shape of an input, where the model leaves sizes open",
+    )
+    parser.add_argument(
+        "--estimate",
+        action="store_true",
+        help="measure nothing: take a few variants of each layer by rough estimates",
+    )
+    parser.add_argument(
+        "--out", type=path, metavar="RUN", help="the run's folder (default: runs/NAME)"
+    )
+    add_target(parser)
+    add_options(parser)
+    given = parser.parse_args(argv)
+    asked, shapes = options_of(given), dict(given.shape)
+    target = target_of(given.device, given.profile, asked.limits)
+    if given.estimate:
+        layers = layers_of(read(given.model, shapes))
+        print(heading())
+        options = estimated(
+            layers, target, None, lambda n, o: print(program_line(layers, n, o), flush=True)
+        )
+        return _chosen(layers, options, given)
+    folder = given.out or new_folder(given.model.stem)
+    run = begun(read, given.model, shapes, asked, folder)
+    options = _explored(run, target)
+    return _chosen(run.layers, options, given)
+
+
+def _explored(run: NetworkRun, target: Target) -> Options:
+    layers, rows = run.layers, [heading()]
+    print(f"{len(layers.layers)} layers, {len(layers.programs)} different programs")
+
+    def tell(number: int, options: Sequence[Option]) -> None:
+        rows.append(program_line(layers, number, options))
+        print("\n".join(rows[-1:] if number else rows), flush=True)
+
+    return run.explore(target, tell)
+
+
+def _pick(argv: list[str]) -> int:
+    parser = command_parser("explore net pick", PICK)
+    parser.add_argument("run", type=path, metavar="RUN", help="the folder of a network's run")
+    _add_choice(parser, "--max-memory")
+    given = parser.parse_args(argv)
+    run = stored(read, given.run)
+    return _chosen(run.layers, run.options(), given)
+
+
+def _add_choice(parser: argparse.ArgumentParser, budget: str) -> None:
+    parser.add_argument(
+        budget,
+        dest="budget",
+        type=usage(parse_bytes),
+        metavar="32MiB",
+        help="limit of all global memory that lives at once (default: none)",
+    )
+    parser.add_argument(
+        "--sweep", action="store_true", help="print the network's own front of time and memory"
+    )
+    parser.add_argument(
+        "--report", action="store_true", help="print where time and bytes go, layer by layer"
+    )
+
+
+def _chosen(layers: Layers, options: Options, given: argparse.Namespace) -> int:
+    """Choose within the budget, and print what was asked for; returns the exit status."""
+    chooser = Chooser.of(layers, options)
+    if given.sweep:
+        print("\n".join(front_table(chooser.sweep())))
+    choice = chooser.fastest() if given.budget is None else chooser.within(given.budget)
+    if given.report:
+        print("\n".join(layer_table(layers, choice)))
+    print("\n".join(memory_lines(choice)))
+    _told_of_greedy(chooser, choice, given.budget)
+    return 0
+
+
+def _told_of_greedy(chooser: Chooser, choice: Choice, budget: int | None) -> None:
+    """Print what the choice by hand would be: each layer's fastest that fits."""
+    greedy = None if budget is None else chooser.greedy(budget)
+    if greedy is not None:
+        print(f"each layer's fastest that fits: {greedy.time_ns / choice.time_ns:.3f} of its time")
+
+
+@usage
+def shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """The name of an input and its sizes, from a text such as `x=1,3,224,224`."""
+    name, _, sizes = text.rpartition("=")
+    try:
+        found = tuple(int(n) for n in sizes.split(","))
+    except ValueError:
+        found = ()
+    if not name or not found:
+        raise UserError(f"expected a shape such as x=1,3,224,224, found {text!r}")
+    return name, found

@@ -1,0 +1,100 @@
+"""The bytes that live at each launch of a network, as numbers of a choice: what a layer's option
+needs at its worst moment, and what it keeps for good."""
+
+# key: l number of a layer, t tensor, o option
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from codegen.plan import Kernel, Plan, Role
+from explore.networks.layer_options import Option
+from explore.networks.network_layers import Layers
+from ir.arena import Life, aligned
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What lives at a launch: bytes by the name of an array, those of other layers' too."""
+
+    arrays: tuple[tuple[str, int], ...]
+
+    @property
+    def bytes(self) -> int:
+        """The least arena that holds them: each but one begins at a multiple of the alignment."""
+        if not self.arrays:
+            return 0
+        sizes = [n for _, n in self.arrays]
+        return sum(map(aligned, sizes)) - max(aligned(n) - n for n in sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTensors:
+    """The tensors between layers that lie in the arena, with their lives in layers, and the bytes
+    of those that do not: inputs and results."""
+
+    lives: Mapping[str, Life]
+    sizes: Mapping[str, int]
+    outside: int
+
+    @staticmethod
+    def of(layers: Layers) -> "LiveTensors":
+        """The lives of a network's tensors."""
+        results = {layers.root(name) for name in layers.outputs}
+        lives: dict[str, Life] = {}
+        for l, layer in enumerate(layers.layers):
+            lives.setdefault(layer.output, Life(l, l))
+            for _, t in layer.tensors:
+                if t in lives:
+                    lives[t] = Life(lives[t].first, l)
+        sizes = {t: layers.tensors[t].kind.bytes for t in (*lives, *layers.inputs)}
+        outside = sum(sizes[t] for t in {*layers.inputs, *results})
+        return LiveTensors({t: x for t, x in lives.items() if t not in results}, sizes, outside)
+
+    def moment(self, layers: Layers, l: int, option: Option) -> Moment:
+        """The worst moment of a layer that has this option."""
+        layer, runs = layers.layers[l], [k for k in option.plan.kernels if not k.prepack]
+        own = {t: name for name, t in layer.tensors} | {layer.output: _output(option.plan)}
+        through = [
+            (t, self.sizes[t])
+            for t, life in self.lives.items()
+            if life.first <= l <= life.last and (t not in own or life.first < l < life.last)
+        ]
+        inner = _inner(option.plan)
+        moments = []
+        for number in range(len(runs)):
+            mine = [(n, size) for n, (life, size) in inner.items() if _at(life, number)]
+            for t, name in own.items():
+                if t in self.lives and (t, self.sizes[t]) not in through:
+                    life = _named(runs, name, born=t == layer.output, dies=self.lives[t].last == l)
+                    mine += [(t, self.sizes[t])] if _at(life, number) else []
+            moments.append(Moment((*through, *mine)))
+        return max(moments, key=lambda moment: moment.bytes)
+
+
+def _at(life: Life, number: int) -> bool:
+    return life.first <= number <= life.last
+
+
+def _output(plan: Plan) -> str:
+    return next(b.name for b in plan.buffers if b.role is Role.OUTPUT)
+
+
+def _named(runs: Sequence[Kernel], name: str, born: bool, dies: bool) -> Life:
+    """The life of a tensor within its layer: from its first use on if it is made here, to its last
+    use if nobody reads it later."""
+    uses = [i for i, kernel in enumerate(runs) if name in kernel.arguments]
+    whole = Life(0, len(runs) - 1)
+    if not uses:
+        return whole
+    return Life(uses[0] if born else whole.first, uses[-1] if dies else whole.last)
+
+
+def _inner(plan: Plan) -> dict[str, tuple[Life, int]]:
+    """The lives and bytes of the temporaries inside a layer."""
+    runs = [k for k in plan.kernels if not k.prepack]
+    found = {}
+    for b in plan.buffers:
+        if b.role is Role.TEMPORARY:
+            uses = [i for i, kernel in enumerate(runs) if b.name in kernel.arguments]
+            found[b.name] = (Life(uses[0], uses[-1]), b.bytes)
+    return found

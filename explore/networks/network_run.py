@@ -1,0 +1,178 @@
+"""A run of a network: a folder with a run of each of its programs, and a file that says which model
+it is of."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from explore.files.whole_files import write_whole
+from explore.networks.find_options import Options
+from explore.networks.layer_options import Option, best_of, estimated_options
+from explore.networks.network_layers import Layers, layers_of
+from explore.onnx_model.onnx_graph import Graph
+from explore.options import options as asked_options
+from explore.options.stored_fields import Fields
+from explore.results.front import usable
+from explore.run.run import Run, start
+from explore.run.source import Source
+from explore.run.target import Target, target_of
+from explore.run.trusted_plans import TrustedPlans
+from ir.errors import UserError
+
+FILE = "network.json"
+MOST_TEXT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkRun:
+    """A run of a network that is stored in a folder."""
+
+    folder: Path
+    model: Path
+    sha256: str
+    shapes: Mapping[str, tuple[int, ...]]
+    asked: asked_options.Options
+    layers: Layers
+
+    def of_program(self, number: int) -> Run:
+        """The run of one of the network's programs."""
+        return Run(self.folder / "layers" / self.layers.programs[number].name)
+
+    def explore(self, target: Target, tell: Callable[[int, Sequence[Option]], None]) -> Options:
+        """Explore the programs that have no finished run in the folder yet; `tell` is told of each
+        program that is done, with its options."""
+        done = self._done()
+        found = []
+        for number, program in enumerate(self.layers.programs):
+            if program.name not in done:
+                run = self.of_program(number)
+                source = Source(self.layers.texts[number], f"<{program.name}>")
+                start(source, self.asked, target, run.folder)
+                done.append(program.name)
+                self._write(done)
+            found.append(self._options(number, target))
+            tell(number, found[-1])
+        return found
+
+    def options(self) -> Options:
+        """The options of each program that were found."""
+        missing = [p.name for p in self.layers.programs if p.name not in self._done()]
+        if missing:
+            raise UserError(
+                f"{self.folder} is not finished: {missing[0]} was not explored; go on with "
+                f"`explore net {self.model} --out {self.folder}`"
+            )
+        return [self._options(n, None) for n in range(len(self.layers.programs))]
+
+    def _options(self, number: int, target: Target | None) -> list[Option]:
+        found = [Option.of(r) for r in usable(self.of_program(number).records)]
+        if found:
+            return best_of(found)
+        target = target or target_of(None, None, self.asked.limits)
+        return estimated_options(self.layers.programs[number], target, None)
+
+    def trusted(self, chosen: Sequence[Option]) -> list[Option]:
+        """The options with plans that were made again here and are equal to the stored ones."""
+
+        found: dict[str, Option] = {}
+        for layer, option in zip(self.layers.layers, chosen, strict=True):
+            key = f"{layer.program} {option.id}"
+            if key not in found and option.record is not None:
+                plans = TrustedPlans(self.of_program(layer.program).environment)
+                found[key] = replace(option, plan=plans.of(option.record))
+            found.setdefault(key, option)
+        return [
+            found[f"{layer.program} {option.id}"]
+            for layer, option in zip(self.layers.layers, chosen, strict=True)
+        ]
+
+    def _done(self) -> list[str]:
+        file = self.folder / FILE
+        return _names(_read(file)) if file.exists() else []
+
+    def _write(self, done: Sequence[str]) -> None:
+        said = {
+            "model": str(self.model),
+            "sha256": self.sha256,
+            "shapes": {name: list(shape) for name, shape in self.shapes.items()},
+            "options": self.asked.as_json(),
+            "done": list(done),
+        }
+        write_whole(self.folder / FILE, json.dumps(said, indent=1) + "\n")
+
+
+Read = Callable[[Path, Mapping[str, Sequence[int]]], Graph]
+
+
+def begun(
+    read: Read,
+    model: Path,
+    shapes: Mapping[str, Sequence[int]],
+    asked: asked_options.Options,
+    folder: Path,
+) -> NetworkRun:
+    """The run of a model in a folder, new or with what it holds already; a UserError if that is of
+    another model, or was asked for otherwise."""
+    layers = layers_of(read(model, shapes))
+    sizes = {name: tuple(shape) for name, shape in shapes.items()}
+    run = NetworkRun(folder, model.resolve(), _sha256(model), sizes, asked, layers)
+    if (folder / FILE).exists():
+        stored = _read(folder / FILE)
+        if stored.get("sha256") != run.sha256 or stored.get("options") != _plain(asked):
+            raise UserError(
+                f"{folder} holds a run of another model or with other options: choose another "
+                "folder with --out"
+            )
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        run._write([])
+    return run
+
+
+def stored(read: Read, folder: Path) -> NetworkRun:
+    """The run that is stored in a folder; its model must still be where it was, and the same."""
+    known = _read(folder / FILE)
+    fields = Fields.of(known, FILE)
+    model = Path(fields.text("model"))
+    shapes = {
+        str(name): tuple(int(n) for n in shape) for name, shape in known.get("shapes", {}).items()
+    }
+    if not model.is_file() or _sha256(model) != known.get("sha256"):
+        raise UserError(f"{model}, of which {folder} is, is not there any more, or was changed")
+    asked = asked_options.Options.from_json(known.get("options", {}))
+    layers = layers_of(read(model, shapes))
+    return NetworkRun(folder, model, str(known["sha256"]), shapes, asked, layers)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        if file.stat().st_size > MOST_TEXT:
+            raise UserError(f"{file} is too large to be what convlift wrote")
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {error.strerror}") from error
+    except ValueError as error:
+        raise UserError(f"{file} is damaged: {error}") from error
+    if not isinstance(found, dict):
+        raise UserError(f"{file} is damaged: expected an object")
+    return found
+
+
+def _names(known: Mapping[str, Any]) -> list[str]:
+    return [name for name in known.get("done", []) if isinstance(name, str)]
+
+
+def _plain(asked: asked_options.Options) -> Any:
+    return json.loads(json.dumps(asked.as_json()))
+
+
+def _sha256(model: Path) -> str:
+    """The sha256 of a model's file."""
+    try:
+        with model.open("rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest()
+    except OSError as error:
+        raise UserError(f"cannot read {model}: {error.strerror}") from error

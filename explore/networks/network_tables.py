@@ -1,0 +1,75 @@
+"""A network's layers and its front as tables of text."""
+
+from collections.abc import Sequence
+
+from explore.networks.choose_options import Choice
+from explore.networks.layer_options import Option
+from explore.networks.network_layers import Layers
+from explore.options.units import show_bytes, show_time
+
+
+def heading() -> str:
+    """The heading of the table by layer that is printed while options are found."""
+    return f"{'program':28} {'layers':>6} {'options':>7} {'best':>9} {'kept':>10} {'workspace':>10}"
+
+
+def program_line(layers: Layers, number: int, options: Sequence[Option]) -> str:
+    """The line of a program whose options were found: how many layers have it, its fastest option,
+    and the least bytes that any needs."""
+    best = min(options, key=lambda o: o.time_ns)
+    guess = "" if best.measured else " (estimated)"
+    return (
+        f"{layers.programs[number].name:28} {len(layers.uses(number)):6} {len(options):7} "
+        f"{show_time(best.time_ns):>9} {show_bytes(min(o.kept_bytes for o in options)):>10} "
+        f"{show_bytes(min(o.workspace_bytes for o in options)):>10}{guess}"
+    )
+
+
+def front_table(front: Sequence[Choice]) -> list[str]:
+    """The lines of a network's front: time, memory, and what that is made of."""
+    lines = [f"{'time':>10} {'memory':>11} {'arena':>11} {'weights':>11}  proved"]
+    for choice in front:
+        plan = choice.plan.plan
+        kept = sum(o.kept_bytes for o in choice.options)
+        lines.append(
+            f"{show_time(choice.time_ns):>10} {show_bytes(choice.memory_bytes):>11} "
+            f"{show_bytes(plan.workspace_bytes):>11} {show_bytes(kept):>11}  {proved(choice)}"
+        )
+    return lines
+
+
+def proved(choice: Choice) -> str:
+    """What is known of how good a choice is."""
+    if choice.gap <= 1e-9:
+        return "the best"
+    return f"at most {choice.gap:.1%} from the best"
+
+
+def memory_lines(choice: Choice) -> list[str]:
+    """What a choice takes: its bytes, and its arena beside the least that any arena could have."""
+    arena, bound = choice.plan.plan.workspace_bytes, choice.plan.bound
+    over = "as small as it can be" if arena == bound else f"{arena - bound:,} bytes over its bound"
+    guess = "" if all(o.measured for o in choice.options) else " (estimated, not measured)"
+    return [
+        f"{show_time(choice.time_ns)}{guess}, {choice.memory_bytes:,} bytes "
+        f"({show_bytes(choice.memory_bytes)}); {proved(choice)}",
+        f"arena {arena:,} bytes, {over}",
+    ]
+
+
+def layer_table(layers: Layers, choice: Choice) -> list[str]:
+    """The lines of a choice, layer by layer: share of time, bytes of the result, of weights and of
+    workspace, and the option."""
+    lines = [
+        f"{'layer':30} {'operator':16} {'time':>9} {'share':>6} {'result':>10} {'kept':>10} "
+        f"{'workspace':>10}  option"
+    ]
+    for layer, option in zip(layers.layers, choice.options, strict=True):
+        size = layers.tensors[layer.output].kind.bytes
+        lines.append(
+            f"{layer.title[:30]:30} {layer.operator[:16]:16} {show_time(option.time_ns):>9} "
+            f"{option.time_ns / choice.time_ns:6.1%} {show_bytes(size):>10} "
+            f"{show_bytes(option.kept_bytes):>10} {show_bytes(option.workspace_bytes):>10}  "
+            f"{option.id}"
+        )
+    return lines

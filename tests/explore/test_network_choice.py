@@ -1,0 +1,107 @@
+"""Tests of the choice of a network's options: it is exact, and budgets that are too small are
+explained."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from codegen.plan import Buffer, Role
+from codegen.runtime.session import Device, Session
+from explore.networks.choose_options import Chooser
+from explore.networks.find_options import Options, estimated
+from explore.networks.layer_options import Option
+from explore.networks.network import Network
+from explore.networks.network_layers import Layers, layers_of
+from explore.onnx_model.read_model import read_model
+from explore.run.target import target_of
+from ir.errors import UserError
+from tests.support.onnx_models import classifier, expected, whole
+
+
+@pytest.fixture(scope="module")
+def found(device: Device, session: Session) -> tuple[object, Layers, Options]:
+    model = classifier(np.random.default_rng())
+    layers = layers_of(read_model(model))
+    target = target_of(device, None, ())
+    return model, layers, estimated(layers, target, session, lambda number, options: None)
+
+
+def drawn(option: Option, random: np.random.Generator) -> Option:
+    """An option as quick and as large as chance has it: with another time, a copy of some constant
+    that is kept for good, and a temporary that its first launch needs."""
+    kept, needed = (512 * int(n) for n in random.integers(1, 9, 2))
+    plan, runs = option.plan, [k for k in option.plan.kernels if not k.prepack]
+    packed = Buffer("kept", "float", (kept // 4,), kept, Role.PACKED)
+    scratch = Buffer("scratch", "float", (needed // 4,), needed, Role.TEMPORARY, 0)
+    first = replace(runs[0], arguments=(*runs[0].arguments, "scratch"))
+    kernels = tuple(first if k is runs[0] else k for k in plan.kernels)
+    plan = replace(plan, kernels=kernels, buffers=(*plan.buffers, packed, scratch))
+    return replace(option, plan=plan, time_ns=float(random.integers(1, 50)))
+
+
+def test_the_choice_is_the_best_of_all(found: tuple[object, Layers, Options]) -> None:
+    _, layers, options = found
+    random = np.random.default_rng()
+    few = [[drawn(each[0], random) for _ in range(3)] for each in options[:5]]
+    several = Chooser.of(layers, [*few, *([each[0]] for each in options[5:])])
+    every = list(product(*several.options))
+    costs = [(sum(o.time_ns for o in c), several.bytes_of(c)) for c in every]
+    least = several.least()
+    assert several.bytes_of(least.options) == min(size for _, size in costs)
+    for budget in sorted({size for _, size in costs})[:: max(1, len(costs) // 12)]:
+        fits = [c for c in costs if c[1] <= budget]
+        try:
+            choice = several.within(budget)
+        except UserError:  # the arena is larger than its bound for all choices that are so small
+            assert least.memory_bytes > budget
+            continue
+        assert choice.memory_bytes <= budget
+        assert choice.time_ns >= min(fits)[0]
+        assert choice.time_ns * (1 - choice.gap) <= min(fits)[0] * (1 + 1e-9)
+        assert choice.gap > 0 or choice.time_ns == pytest.approx(min(fits)[0])
+
+
+def test_moments_are_the_peak_of_the_plan(found: tuple[object, Layers, Options]) -> None:
+    _, layers, options = found
+    random = np.random.default_rng()
+    chooser = Chooser.of(layers, [[drawn(o, random) for o in each] for each in options])
+    chosen = chooser.fastest()
+    kept = sum(o.kept_bytes for o in chosen.options)
+    assert chooser.bytes_of(chosen.options) == chooser.outside + kept + chosen.plan.bound
+
+
+def test_a_budget_that_is_too_small_says_what_the_least_is(
+    found: tuple[object, Layers, Options],
+) -> None:
+    _, layers, options = found
+    chooser = Chooser.of(layers, options)
+    least = chooser.least().memory_bytes
+    with pytest.raises(
+        UserError, match=rf"the least is .*\({least:,} bytes\).* at layer '"
+    ) as told:
+        chooser.within(least - 1)
+    assert "weights stay for good" in told.value.message
+
+
+def test_the_least_choice_runs(found: tuple[object, Layers, Options], session: Session) -> None:
+    model, layers, options = found
+    chooser = Chooser.of(layers, options)
+    choice = chooser.within(chooser.least().memory_bytes)
+    net = Network.of(layers, choice.options, session, checking=True)
+    x = whole(np.random.default_rng(), 1, 3, 9, 7)
+    np.testing.assert_array_equal(net(x), expected(model, {"x": x})[0])
+    assert net.memory_bytes == choice.memory_bytes
+
+
+def test_a_sweep_gets_slower_and_smaller(found: tuple[object, Layers, Options]) -> None:
+    _, layers, options = found
+    random = np.random.default_rng()
+    chooser = Chooser.of(layers, [[drawn(each[0], random) for _ in range(3)] for each in options])
+    front = chooser.sweep()
+    assert front[0].time_ns == chooser.fastest().time_ns
+    assert front[-1].memory_bytes == chooser.least().memory_bytes
+    times, sizes = [c.time_ns for c in front], [c.memory_bytes for c in front]
+    assert times == sorted(times)
+    assert sizes == sorted(sizes, reverse=True)
