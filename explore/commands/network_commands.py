@@ -18,11 +18,15 @@ from explore.networks.network_tables import (
 )
 from explore.networks.open_network import read
 from explore.options.units import parse_bytes
+from explore.results.version import version
 from explore.run.run import new_folder
 from explore.run.target import Target, target_of
 from ir.command import command_parser, usage
 from ir.errors import UserError
 
+USAGE = """\
+explore net MODEL.onnx [options]
+       explore net pick RUN [options]"""
 WHAT = """Explore every layer of an ONNX model, and choose a variant for each within a budget of \
 memory."""
 PICK = """Choose anew from a run of a network, without measuring anything."""
@@ -34,11 +38,7 @@ def net(argv: list[str]) -> int:
 
 
 def _explore(argv: list[str]) -> int:
-    parser = command_parser(
-        "explore net",
-        WHAT,
-        "explore net MODEL.onnx [options]\n       explore net pick RUN [--max-memory 32MiB]",
-    )
+    parser = command_parser("explore net", WHAT, USAGE, version)
     parser.add_argument("model", type=path, metavar="MODEL.onnx", help="the file of a model")
     _add_choice(parser, "--budget")
     parser.add_argument(
@@ -87,7 +87,7 @@ def _explored(run: NetworkRun, target: Target) -> Options:
 
 
 def _pick(argv: list[str]) -> int:
-    parser = command_parser("explore net pick", PICK)
+    parser = command_parser("explore net pick", PICK, version=version)
     parser.add_argument("run", type=path, metavar="RUN", help="the folder of a network's run")
     _add_choice(parser, "--max-memory")
     given = parser.parse_args(argv)
