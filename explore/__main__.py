@@ -15,13 +15,16 @@ from explore.commands.arguments import (
     add_records,
     add_target,
     add_trust,
+    days,
     objectives,
     options_of,
+    part,
     path,
 )
 from explore.commands.command_list import COMMANDS, exploring, of_run, parser_of
 from explore.commands.named_programs import example_text, meant, named_programs, titles
-from ir.command import guard
+from explore.options.units import parse_bytes
+from ir.command import guard, usage
 from ir.program_file import text_of
 from ir.text.suggest import no_such
 from ir.text.unused_helpers import notes_on
@@ -51,6 +54,8 @@ def _commands() -> dict[str, Callable[[list[str]], int]]:
         "pick": _pick,
         "compare": _compare,
         "export": _export,
+        "diff": _diff,
+        "records": _records,
         "devices": _devices,
         "net": _net,
     }
@@ -229,6 +234,52 @@ def _net(argv: list[str]) -> int:
     from explore.commands.network_commands import net
 
     return net(argv)
+
+
+def _diff(argv: list[str]) -> int:
+    parser = of_run("diff")
+    parser.add_argument("other", type=path, metavar="RUN", help="the folder of the later run")
+    parser.add_argument(
+        "--fail-if-slower",
+        type=part,
+        metavar="5%",
+        help="exit with 1 if the front, or a variant of it, is slower by more than that",
+    )
+    from explore.commands.records_commands import diff
+
+    return diff(parser.parse_args(argv))
+
+
+def _records(argv: list[str]) -> int:
+    parser = parser_of("records")
+    parser.add_argument(
+        "action",
+        nargs="?",
+        default="list",
+        choices=("list", "export", "merge", "prune"),
+        metavar="ACTION",
+        help="list (default), export FILE, merge FILE…, or prune",
+    )
+    parser.add_argument(
+        "files",
+        nargs="*",
+        type=path,
+        metavar="FILE",
+        help="the file to write; to merge: files of records, exported ones, or folders of runs",
+    )
+    parser.add_argument(
+        "--records", type=path, metavar="FILE", help="the file of records (default: your own)"
+    )
+    parser.add_argument(
+        "--other-versions", action="store_true", help="prune what other versions measured"
+    )
+    parser.add_argument("--older", type=days, metavar="90d", help="prune what is older than that")
+    parser.add_argument(
+        "--to", type=usage(parse_bytes), metavar="16MiB", help="prune down to a size"
+    )
+    from explore.commands.records_commands import records
+
+    return records(parser.parse_args(argv))
 
 
 def _devices(argv: list[str]) -> int:

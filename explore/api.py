@@ -8,11 +8,13 @@ from codegen.compile import generate
 from codegen.demand_proofs import demand_proofs
 from codegen.runtime.devices import Device
 from codegen.runtime.session import open_device
+from explore.measure.reference import demand_arrays
 from explore.options.option_values import demand_whole
 from explore.options.options import Asked, Options
+from explore.run.best_known import best_known
 from explore.run.book_keeping import Records
 from explore.run.compiled_variant import Compiled
-from explore.run.run import Run, new_folder, start
+from explore.run.run import Run, limits_of, new_folder, start
 from explore.run.source import Source
 from explore.run.target import device_meant, profile_of, target_of
 from explore.space.legal_point import lowered_at
@@ -29,11 +31,13 @@ Written = Program | str | Path
 
 def compile(
     program: Written,
-    family: str = "naive",
+    family: str | None = None,
     parameters: Mapping[str, int] | None = None,
     *,
     form: str | None = None,
     device: str | int | Device | None = None,
+    max_memory: str | int | None = None,
+    records: Records = None,
 ) -> Compiled:
     """Build one variant of a program for a device, and return it as a callable on arrays.
 
@@ -45,14 +49,27 @@ def compile(
     <compiled (xs): 32 B>
 
     It takes NumPy's arrays, and any that give one by `__array__` or DLPack, as PyTorch's on the
-    host do. `parameters` that are left out get values that are legal on the device; if those given
-    allow none, a UserError says why. `form` None is the first form of the family that applies,
-    `device` None the best device here.
+    host do.
+
+    Without a family it is the best variant that `records` know for the program on this device
+    within `max_memory`, else one that was good for the nearest program, else the quickest by the
+    cost model; nothing is measured. `records` is a file, None the user's own, False none.
+
+    With a family, `parameters` that are left out get values that are legal on the device; if those
+    given allow none, a UserError says why. `form` None is the first form of the family that
+    applies, `device` None the best device here.
     """
     core, point = _core(program), dict(parameters or {})
     for name, value in point.items():
         demand_whole(f"parameter {name}", value)
     found = device_meant(device)
+    if family is None:
+        if point or form is not None:
+            raise UserError("parameters and forms belong to a family: expected its name too")
+        limit = limits_of(max_memory, None).max_memory
+        return best_known(demand_arrays(core), found, limit, records)
+    if max_memory is not None:
+        raise UserError("max_memory chooses among families: expected no family beside it")
     limits = profile_of(found)
     concrete, _ = lowered_at(core, family, form, point, limits)
     made = generate(

@@ -112,3 +112,21 @@ def path(text: str) -> Path:
 def objectives(text: str) -> tuple[Objective, ...]:
     """The objectives of a front that a text names, with commas between them."""
     return named(text.split(","))
+
+
+@usage
+def part(text: str) -> float:
+    """The part of a whole that a text such as `5%` or `0.05` means."""
+    found = number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    if not 0 <= found <= 10:
+        raise UserError(f"expected a part such as 5%, found {text!r}")
+    return found
+
+
+@usage
+def days(text: str) -> float:
+    """The seconds in a number of days such as `90d`."""
+    found = number(text.removesuffix("d"))
+    if not 0 <= found < 1e6:
+        raise UserError(f"expected a number of days such as 90d, found {text!r}")
+    return found * 86_400

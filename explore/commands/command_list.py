@@ -36,6 +36,8 @@ COMMANDS = {
     "compare": Command("RUN", "measure a peer, such as PyTorch, beside the best variant"),
     "export": Command("RUN", "write all variants as a table, or as T4 for other tools"),
     "net": Command("MODEL.onnx", "explore a whole network under a budget of memory"),
+    "diff": Command("RUN RUN", "compare two runs of a program: faster, slower, other fronts"),
+    "records": Command("ACTION", "list, export, merge or prune what is kept from run to run"),
     "devices": Command("", "list the devices here, what they can do, and what is broken"),
 }
 

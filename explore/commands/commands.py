@@ -19,6 +19,7 @@ from explore.options.units import show_bytes, show_time
 from explore.report.summary import summary
 from explore.report.table import front_lines
 from explore.report.time_notes import told_of_times
+from explore.report.why_nothing import none_ran
 from explore.results.derivation_steps import laws_of, outline_of, stage_of
 from explore.results.front import by_id, front, nothing_fits, pick, usable
 from explore.results.lost_forms import lost_lines
@@ -26,7 +27,6 @@ from explore.results.record_json import to_line
 from explore.results.records import Peer, Record, Step, latest
 from explore.run.run import Run, limits_of
 from explore.run.trusted_plans import TrustedPlans
-from explore.run.why_nothing import none_ran
 from ir.errors import UserError
 from ir.text.counted import counted
 

@@ -10,9 +10,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from explore.options.stored_fields import TEXT, Damaged, loaded
-from explore.record_book.entries import Entry, entry_from, entry_json
+from explore.record_book.entries import (
+    Entry,
+    Place,
+    Subject,
+    entry_from,
+    entry_json,
+    entry_of,
+)
+from explore.record_book.program_identity import identity_of
 from explore.record_book.record_book import RecordBook
+from explore.results.records import Predicted, latest
+from explore.results.store import Store
 from ir.errors import UserError
+from ir.parse import parse
+from ir.text.show import show
 
 MOST = 1 << 20  # entries that are taken from one file
 _SQLITE = b"SQLite format 3\0"
@@ -31,6 +43,8 @@ def merge(book: RecordBook, file: Path) -> int:
 
 
 def _entries(file: Path) -> list[Entry]:
+    if file.is_dir():
+        return _of_run(file)
     try:
         with open(file, "rb") as opened:
             start = opened.read(len(_SQLITE))
@@ -40,6 +54,18 @@ def _entries(file: Path) -> list[Entry]:
         with RecordBook(file) as other:
             return list(other.every())
     return list(_from_lines(file))
+
+
+def _of_run(folder: Path) -> list[Entry]:
+    """The entries of a run: of each variant the latest outcome."""
+    with Store.read(folder) as store:
+        known, records = store.environment, latest(store.records())
+    program = parse(known.program_run, known.name)
+    subject = Subject(identity_of(program), known.name, show(program))
+    limits = {name: list(values) for name, values in known.numbers.items()}
+    place = Place(known.device, known.platform, known.driver, json.dumps(limits, sort_keys=True))
+    ran = [r for r in records if not isinstance(r.outcome, Predicted)]
+    return [entry_of(r, subject, place, known.version) for r in ran]
 
 
 def _from_lines(file: Path) -> Iterator[Entry]:

@@ -37,7 +37,11 @@ def line_of(s: Summary) -> str:
     """The line on a summary."""
     where = "" if s.here else ", merged"
     failed = f", {s.failed} without a time" if s.failed else ""
-    return (
-        f"{s.name}  {s.device}  {s.version}{where}: {counted(s.count, 'variant')}{failed}, "
-        f"best {show_time(s.best_ns)}"
-    )
+    what = f"{s.name} {_shortened(s.sizes)}  {s.device}  {s.version}{where}"
+    return f"{what}: {counted(s.count, 'variant')}{failed}, best {show_time(s.best_ns)}"
+
+
+def _shortened(sizes: str) -> str:
+    """The sizes of a program, each once, as they first come."""
+    once = list(dict.fromkeys(sizes.strip("[]").split(", ")))
+    return "×".join(once[:8]) + ("…" if len(once) > 8 else "")

@@ -14,8 +14,8 @@ from constraints.quantities.quantities import memory_at
 from explore.building.build_variant import Task
 from explore.options.options import POOL, Options
 from explore.record_book.recalled import NOTHING, Hint, Recalled
+from explore.report.why_nothing import no_candidate
 from explore.results.records import Failed, Record, Variant
-from explore.run.why_nothing import no_candidate
 from explore.search.search import Search
 from explore.search.search_over import search_over
 from explore.space.derive_at import DeriveAt

@@ -11,10 +11,13 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from codegen.runtime.devices import Device
 from explore.__main__ import main
+from explore.api import compile
+from explore.measure.reference import inputs_of
 from explore.options.options import Options
 from explore.record_book.distance import distance
 from explore.record_book.entries import Entry, Place, Subject, entry_from, entry_json, entry_of
@@ -26,13 +29,16 @@ from explore.record_book.record_book import RecordBook
 from explore.results.records import Failed, Measured, Record
 from explore.results.version import version
 from explore.run.book_keeping import place_of
+from explore.run.compiled_variant import Compiled
 from explore.run.run import Run
 from explore.run.target import profile_of, target_of
 from explore.space.derive_at import DeriveAt, derive_at
 from explore.space.derive_form import Derived, derive
 from explore.space.forms_to_derive import Derive
 from explore.space.neighbours import allowed
+from ir.core.nodes import Program
 from ir.errors import UserError
+from ir.meaning.interpret import evaluate
 from ir.parse import parse
 from rewrites.families.all_families import form_named
 from tests.support.sample_runs import sample_run
@@ -259,6 +265,63 @@ def test_a_program_that_is_known_has_only_its_best_measured_again(
     assert after.keys() == {e.record.variant.id for e in known}
     for name in again:
         assert (after[name].time_ns or 0) > 100.0
+
+
+# ---- without a search
+
+
+def test_a_program_is_compiled_as_records_know_best_and_without_them_too(
+    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # no plans are kept there
+    program, target = parse(CONV, "<test>"), target_of(device, None, ())
+    form = form_named(program, "registers", "")
+    derived = derive(Derive(program, form, target.profile, 2, seed=0))
+    assert isinstance(derived, Derived)
+    for number, best in enumerate(derived.variants):
+        file = tmp_path / f"{number}.sqlite"
+        outcomes = [Measured(1.0 if v is best else 9.0, 0.0, 0.0) for v in derived.variants]
+        with RecordBook(file) as book:
+            book.add(
+                entry_of(Record(v, o), subject(), place_of(target), version())
+                for v, o in zip(derived.variants, outcomes, strict=True)
+            )
+        made = compile(RENAMED, device=device, records=file)
+        asked = compile(RENAMED, "registers", dict(best.parameters), device=device)
+        assert made.plan == asked.plan
+        assert compile(RENAMED, device=device, records=file).plan == made.plan
+        right(made, parse(RENAMED, "<test>"))
+    other = parse(CONV, "<test>", {"M": 24, "W": 10})
+    right(compile(other, device=device, records=tmp_path / "0.sqlite"), other)
+    right(compile(program, device=device, records=False), program)
+    with pytest.raises(UserError, match="no variant"):
+        compile(program, device=device, records=False, max_memory="1KiB")
+    with pytest.raises(UserError, match="expected its name too"):
+        compile(program, parameters={"v": 4}, device=device)
+
+
+def right(made: Compiled, program: Program) -> None:
+    """Assert that a compiled program computes what the interpreter does."""
+    inputs = inputs_of(program, 3, integers=True)
+    assert np.array_equal(made(**inputs), np.asarray(evaluate(program, inputs)))
+
+
+def test_a_book_is_listed_exported_merged_and_pruned_by_command(
+    book: RecordBook, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book.add(entries(20))
+    mine, other = ["--records", str(book.file)], ["--records", str(tmp_path / "other.sqlite")]
+    assert main(["records", *mine]) == 0
+    assert "20 variants" in capsys.readouterr().out
+    assert main(["records", "export", str(tmp_path / "out.jsonl"), *mine]) == 0
+    assert main(["records", "merge", str(tmp_path / "out.jsonl"), *other]) == 0
+    assert main(["records", "list", *other]) == 0
+    assert "merged: 20 variants" in capsys.readouterr().out
+    assert main(["records", "prune", "--older", "0d", *other]) == 0
+    assert "20 records forgotten" in capsys.readouterr().out
+    assert main(["records", "prune", *other]) == 1
+    assert main(["records"]) == 1  # the variable is empty
+    assert "no records are kept" in capsys.readouterr().err
 
 
 # ---- many processes

@@ -1,0 +1,99 @@
+"""The commands on what outlives a run: `explore records`, and `explore diff` of two runs."""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from explore.files.whole_files import write_whole
+from explore.record_book.book_file import VARIABLE, user_file
+from explore.record_book.exchange import lines_of, merge
+from explore.record_book.program_identity import identity_of
+from explore.record_book.record_book import RecordBook
+from explore.record_book.told_of_records import listed
+from explore.report.run_difference import difference, told
+from explore.results.run_environment import Environment
+from explore.results.version import version
+from explore.run.run import Run
+from ir.errors import UserError
+from ir.parse import parse
+from ir.text.counted import counted
+
+ACTIONS = ("list", "export", "merge", "prune")
+
+
+def records(given: argparse.Namespace) -> int:
+    """Run `explore records ACTION`: list, export, merge or prune; returns the exit status."""
+    file = given.records or user_file()
+    if file is None:
+        raise UserError(f"no records are kept: {VARIABLE} is empty; name a file with --records")
+    if given.action != "merge" and not file.exists():
+        raise UserError(f"{file} is not there: nothing was kept yet")
+    _demand_files(given.action, given.files)
+    with RecordBook(file) as book:
+        match given.action:
+            case "list":
+                lines = list(listed(book))
+                print("\n".join([f"{file}: {counted(len(lines), 'program')}", *lines]))
+            case "export":
+                write_whole(given.files[0], "".join(f"{line}\n" for line in lines_of(book)))
+                print(f"written to {given.files[0]}")
+            case "merge":
+                for source in given.files:
+                    print(f"{source}: {counted(merge(book, source), 'record')} merged")
+            case _:
+                _prune(book, given)
+    return 0
+
+
+def _demand_files(action: str, files: list[Path]) -> None:
+    """Raise a UserError unless an action has the files that it needs."""
+    if action == "merge" and not files:
+        raise UserError("records merge: expected the files to merge")
+    if action == "export" and len(files) != 1:
+        raise UserError("records export: expected the name of one file to write")
+    if action in ("list", "prune") and files:
+        raise UserError(f"records {action}: expected no file; --records names the book")
+
+
+def _prune(book: RecordBook, given: argparse.Namespace) -> None:
+    """Forget what the options name: other versions, what is old, what is over a size."""
+    if not (given.other_versions or given.older is not None or given.to is not None):
+        raise UserError("records prune: expected --other-versions, --older or --to")
+    before = 0.0 if given.older is None else time.time() - given.older
+    if given.other_versions or given.older is not None:
+        kept = version() if given.other_versions else None
+        print(f"{counted(book.forget(other_than=kept, before=before), 'record')} forgotten")
+    if given.to is not None:
+        book.shrink(given.to)
+    print(f"{counted(sum(1 for _ in book.every()), 'record')} left")
+
+
+def diff(given: argparse.Namespace) -> int:
+    """Run `explore diff RUN RUN`: print what differs; returns 1 if something is slower than
+    allowed."""
+    before, after = Run(given.run), Run(given.other)
+    first, second = before.environment, after.environment
+    if _identity(first) != _identity(second):
+        raise UserError(
+            f"{given.run} and {given.other} are runs of different programs or sizes: "
+            f"{first.name} and {second.name}"
+        )
+    for what, a, b in (
+        ("device", first.where, second.where),
+        ("driver", first.driver, second.driver),
+        ("convlift", first.version, second.version),
+    ):
+        if a != b:
+            print(f"{what}: {a}, now {b}")
+    found = difference(before.records, after.records)
+    allowed = given.fail_if_slower
+    print("\n".join(told(found, 0.05 if allowed is None else allowed)))
+    worse = [] if allowed is None else found.slower(allowed)
+    for line in worse:
+        print(f"slower: {line}", file=sys.stderr)
+    return 1 if worse else 0
+
+
+def _identity(known: Environment) -> object:
+    return identity_of(parse(known.program_run, known.name))

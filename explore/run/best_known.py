@@ -1,0 +1,150 @@
+"""The variant that is taken without a search: the best one known for a program here; else one that
+was good for the nearest program; else the one that the cost model holds for the quickest.
+
+Whatever is taken, its constraints are asked and its kernels are proved here. Plans that were made
+and proved are kept in the user's cache, under the version that proved them.
+"""
+
+import json
+import pickle
+from collections.abc import Iterator
+from contextlib import nullcontext
+from functools import lru_cache
+
+from codegen.plan import Plan
+from codegen.runtime import binary_cache as cache
+from codegen.runtime.devices import Device
+from codegen.runtime.results import BuildFailed
+from codegen.runtime.session import Session, open_device
+from constraints.devices import Profile
+from explore.building.build_variant import Task, builder, make
+from explore.options.options import Options
+from explore.options.stored_fields import Damaged, loaded
+from explore.record_book.program_identity import identity_of
+from explore.record_book.recalled import NOTHING, Hint, Recalled, hint_of, recalled
+from explore.results.read_record import plan_from
+from explore.results.record_json import plan_json
+from explore.results.version import version
+from explore.run.book_keeping import Records, opened, place_of
+from explore.run.candidates import hinted_tasks
+from explore.run.compiled_variant import Compiled
+from explore.run.target import target_of
+from explore.space.derive_at import derive_at
+from explore.space.derive_form import Derived, derive
+from explore.space.forms_to_derive import Derive
+from explore.space.lowered_form import LoweredForm
+from explore.space.rough_cost import predicted
+from ir.core.nodes import Program
+from ir.errors import UserError
+from ir.text.show import show
+from rewrites.families.all_families import BY_DEFAULT, forms
+
+TRIED = 8  # variants that are tried, where some cannot be built
+DRAWN = 48  # points of a family that the cost model looks at
+KEPT = 32 << 20  # bytes of plans
+
+Point = tuple[tuple[str, int], ...]
+
+
+def best_known(
+    program: Program, device: Device, max_memory: int | None, records: Records
+) -> Compiled:
+    """The variant for a program on a device within a limit of memory, built; nothing is
+    measured."""
+    options = Options(max_memory=max_memory)
+    target = target_of(device, None, ())
+    book = opened(records, lambda said: None)
+    with nullcontext() if book is None else book:
+        known = NOTHING
+        if book is not None:
+            known = recalled(book, identity_of(program), place_of(target), version(), options)
+    names = tuple(p.var.name for p in program.params)
+    session, reason = _session(device), "no family lowers it"
+    for plan in _plans(program, target.profile, options, known):
+        try:
+            return Compiled(plan, session.build(plan), names)
+        except BuildFailed as error:
+            reason = str(error)
+    raise UserError(f"no variant of {program.name} could be compiled here: {reason}")
+
+
+@lru_cache(maxsize=4)
+def _session(device: Device) -> Session:
+    """The session of a device, which all variants that are taken without a search share."""
+    return open_device(device)
+
+
+def _plans(program: Program, profile: Profile, options: Options, known: Recalled) -> Iterator[Plan]:
+    """The plans to try, the best first: those of the known front, of hints, of the cost model."""
+    plans = _Plans(program, profile)
+    for entry in known.again:
+        yield from plans.of(hint_of(entry), options)
+    for hint in known.hints:
+        yield from plans.of(hint, options)
+    yield from plans.by_cost(options)
+
+
+class _Plans:
+    """The plans of a program's variants on a device, made here or found in the cache."""
+
+    def __init__(self, program: Program, profile: Profile) -> None:
+        self._program, self._profile = program, profile
+        self._cache = cache.BinaryCache(cache.folder() / "plans", KEPT)
+        self._about = version(), show(program), repr(profile)
+
+    def of(self, hint: Hint, options: Options) -> Iterator[Plan]:
+        """The plan of a hint, or, if its point is not legal here, those of points near it."""
+        key = cache.key("plan 1", *self._about, repr((hint, options.max_memory)))
+        if (found := self._kept(key)) is not None:
+            yield found
+            return
+        for task in hinted_tasks(self._program, self._profile, options, [hint]):
+            derived = derive_at(task)
+            if isinstance(derived, Derived):
+                yield from self._made(derived, key)
+
+    def by_cost(self, options: Options) -> Iterator[Plan]:
+        """The plans that the cost model holds for the quickest, in order."""
+        key = cache.key("quickest 1", *self._about, repr(options.max_memory))
+        if (found := self._kept(key)) is not None:
+            yield found
+            return
+        for lowered, point in self._ranked(options)[:TRIED]:
+            yield from self._proved(lowered, point, key)
+
+    def _ranked(self, options: Options) -> list[tuple[LoweredForm, Point]]:
+        """The points of each family's plain form, the quickest first by the cost model."""
+        found: list[tuple[float, int, LoweredForm, Point]] = []
+        for family in BY_DEFAULT:
+            for form in forms(self._program, family)[:1]:
+                task = Derive(
+                    self._program, form, self._profile, DRAWN, options.seed, options.max_memory
+                )
+                derived = derive(task)
+                if isinstance(derived, Derived):
+                    found += [
+                        (predicted(v).time_ns, len(found) + i, derived.lowered, v.parameters)
+                        for i, v in enumerate(derived.variants)
+                    ]
+        return [(lowered, point) for _, _, lowered, point in sorted(found, key=lambda f: f[:2])]
+
+    def _made(self, derived: Derived, key: str) -> Iterator[Plan]:
+        for variant in derived.variants:
+            yield from self._proved(derived.lowered, variant.parameters, key)
+
+    def _proved(self, lowered: LoweredForm, point: Point, key: str) -> Iterator[Plan]:
+        """The plan of a variant, if it is generated and proved; it is kept."""
+        state = builder(None, self._profile.group_items, self._profile.half_arithmetic)
+        made = make(state, Task(0, pickle.dumps(lowered.program), point))
+        if made.failed is None and made.plan is not None:
+            self._cache.put(key, json.dumps(plan_json(made.plan)).encode())
+            yield made.plan
+
+    def _kept(self, key: str) -> Plan | None:
+        """The plan kept under a key; None if there is none."""
+        content = self._cache.get(key)
+        try:
+            return None if content is None else plan_from(loaded(content.decode(), "plan"))
+        except (Damaged, ValueError):
+            self._cache.drop(key)
+            return None
