@@ -8,7 +8,6 @@ from codegen.compile import generate
 from codegen.demand_proofs import demand_proofs
 from codegen.runtime.devices import Device
 from codegen.runtime.session import open_device
-from explore.measure.reference import demand_arrays
 from explore.options.option_values import demand_whole
 from explore.options.options import Asked, Options
 from explore.run.best_known import best_known
@@ -67,7 +66,7 @@ def compile(
         if point or form is not None:
             raise UserError("parameters and forms belong to a family: expected its name too")
         limit = limits_of(max_memory, None).max_memory
-        return best_known(demand_arrays(core), found, limit, records)
+        return best_known(core, found, limit, records)
     if max_memory is not None:
         raise UserError("max_memory chooses among families: expected no family beside it")
     limits = profile_of(found)
