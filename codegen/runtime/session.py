@@ -290,7 +290,7 @@ class Session:
         return compiled
 
     def _from_source(self, source: str, options: str) -> cl.Program:
-        program = cl.Program(self.context, source)
+        program = cl.Program(self.context, self._quick_to_build(source))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # Asking anything before the build turns off pyopencl's own cache, which would leave
@@ -300,6 +300,12 @@ class Session:
             return _built(program, options)
         except cl.Error as error:
             raise BuildFailed(self._log(program) or str(error)) from error
+
+    def _quick_to_build(self, source: str) -> str:
+        """The text to build: one whose instructions a device emulates is run there to be checked,
+        so its loops stay loops. Unrolled in 32 lanes they take Intel's compiler 14 s, else 0.8."""
+        emulated = "SUB_GROUP_OF(" in source and "cl_nv_" not in self.handle.extensions
+        return source.replace("#pragma unroll", "#pragma nounroll") if emulated else source
 
     def _log(self, program: cl.Program) -> str:
         try:
