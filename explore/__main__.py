@@ -3,8 +3,11 @@
 Each function here parses the arguments of one command, and carries it out.
 """
 
+import io
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +59,7 @@ def _commands() -> dict[str, Callable[[list[str]], int]]:
         "export": _export,
         "diff": _diff,
         "records": _records,
+        "completion": _completion,
         "devices": _devices,
         "net": _net,
     }
@@ -84,10 +88,17 @@ def _start(argv: list[str]) -> int:
     _refuse_unknown(argv)
     parser = exploring()
     parser.add_argument(
-        "program", type=Path, metavar="PROGRAM.lift", help="a file, an example or a layer"
+        "programs",
+        nargs="+",
+        type=Path,
+        metavar="PROGRAM.lift",
+        help="a file, an example, a layer, or a table of layers (.toml); each has a run",
     )
     parser.add_argument(
-        "--out", type=path, metavar="RUN", help="the run's folder (default: runs/NAME)"
+        "--out",
+        type=path,
+        metavar="RUN",
+        help="the run's folder (default: runs/NAME); of several, the folder of their runs",
     )
     add_target(parser)
     add_options(parser)
@@ -98,16 +109,27 @@ def _start(argv: list[str]) -> int:
     from explore.run.source import Source
     from explore.run.target import target_of
 
-    named = meant(given.program)
-    given.sizes = (*named.sizes, *getattr(given, "sizes", ()))
-    options = options_of(given)
-    source = Source(text_of(named.file), str(named.file))
-    source.program(options)
-    for note in notes_on(source.text, source.name):
+    asked, sizes = [], getattr(given, "sizes", ())
+    for named in (layer for word in given.programs for layer in meant(word)):
+        given.sizes = (*named.sizes, *sizes)
+        options, source = options_of(given), Source(text_of(named.file), str(named.file))
+        source.program(options)  # mistakes in any come before the first run
+        asked.append((named.name, source, options))
+    notes = (note for _, source, _ in asked for note in notes_on(source.text, source.name))
+    for note in dict.fromkeys(notes):
         print(note, file=sys.stderr)
-    target = target_of(given.device, given.profile, options.limits)
-    folder = given.out or new_folder(named.name)
-    return _ran(lambda: start(source, options, target, folder, given.records))
+    target = target_of(given.device, given.profile, asked[0][2].limits)
+    status = 0
+    for name, source, options in asked:
+        folder = given.out or new_folder(name)
+        if len(asked) > 1:
+            folder = new_folder(name, given.out or Path("runs"))
+            print(f"{name}:")
+        done = _ran(partial(start, source, options, target, folder, given.records))
+        if done == INTERRUPTED:
+            return done
+        status = max(status, done)
+    return status
 
 
 def _resume(argv: list[str]) -> int:
@@ -159,11 +181,13 @@ SHOWN = {
     "derivation": "print the outline of its derivation",
     "laws": "print every law of its derivation",
     "constraints": "print the constraints on its parameters",
-    "json": "print it as a JSON object; without an ID, every variant, one a line",
+    "json": "print it as a JSON object; without an ID, those of the table, one a line",
 }
 
 
 def _show(argv: list[str]) -> int:
+    from explore.commands.run_table import add_table
+
     parser = of_run("show")
     parser.add_argument(
         "id", nargs="?", metavar="ID", help="a variant, or the beginning of its name"
@@ -175,6 +199,7 @@ def _show(argv: list[str]) -> int:
         "--lost-forms", action="store_true", help="print forms that were not derived, as JSON"
     )
     what.add_argument("--stage", metavar="NAME", help="print the laws of this stage")
+    add_table(parser)
     add_trust(parser)
     from explore.commands.commands import show
 
@@ -220,8 +245,8 @@ def _compare(argv: list[str]) -> int:
 
 def _export(argv: list[str]) -> int:
     parser = of_run("export")
-    parser.add_argument("--t4", type=path, metavar="FILE.json", help="write the T4 results format")
-    parser.add_argument("--csv", type=path, metavar="FILE.csv", help="write a row for each variant")
+    parser.add_argument("--t4", type=path, metavar="FILE.json", help="write T4 results; - prints")
+    parser.add_argument("--csv", type=path, metavar="FILE.csv", help="a row a variant; - prints")
     given = parser.parse_args(argv)
     if given.t4 is None and given.csv is None:
         parser.error("expected --t4 FILE, --csv FILE or both")
@@ -280,6 +305,28 @@ def _records(argv: list[str]) -> int:
     from explore.commands.records_commands import records
 
     return records(parser.parse_args(argv))
+
+
+def _completion(argv: list[str]) -> int:
+    from explore.commands.completion import SHELLS, script
+
+    parser = parser_of("completion")
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
+    shell = parser.parse_args(argv).shell
+    options = {name: _options_of(command) for name, command in _commands().items()}
+    known = named_programs()
+    examples = [name for name, program in known.items() if not program.sizes]
+    layers = [name for name in known if name not in examples]
+    print(script(shell, {"": _options_of(_start), **options}, examples, layers), end="")
+    return 0
+
+
+def _options_of(command: Callable[[list[str]], int]) -> str:
+    """The long options of a command, as its parser says them."""
+    said = io.StringIO()
+    with redirect_stdout(said), suppress(SystemExit):
+        command(["--words-to-complete"])
+    return said.getvalue().strip()
 
 
 def _devices(argv: list[str]) -> int:

@@ -38,6 +38,16 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+class _Words(argparse.Action):
+    """Print the long options of a command, for the completion of a shell, and leave."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        actions = (a for a in parser._actions if a.help != argparse.SUPPRESS)
+        flags = (flag for action in actions for flag in action.option_strings)
+        print(" ".join(flag for flag in flags if flag.startswith("--")))
+        parser.exit()
+
+
 def command_parser(
     prog: str,
     what: str | None,
@@ -50,6 +60,7 @@ def command_parser(
     parser.add_argument(
         "--version", action=_Version, nargs=0, const=version, help="print the version and exit"
     )
+    parser.add_argument("--words-to-complete", action=_Words, nargs=0, help=argparse.SUPPRESS)
     return parser
 
 

@@ -30,7 +30,7 @@ COMMANDS = {
     "init": Command("[EXAMPLE]", "print an example to begin with; without a name, list all"),
     "resume": Command("RUN", "go on with a run that was stopped"),
     "front": Command("RUN", "print the variants that no other beats"),
-    "show": Command("RUN [ID]", "print a variant: numbers, source, derivation, constraints"),
+    "show": Command("RUN [ID]", "print all variants as a table; or one, with all about it"),
     "report": Command("RUN", "write the report of a run as one HTML file"),
     "pick": Command("RUN", "choose a variant of the front, and export it"),
     "compare": Command("RUN", "measure a peer, such as PyTorch, beside the best variant"),
@@ -38,6 +38,7 @@ COMMANDS = {
     "net": Command("MODEL.onnx", "explore a whole network under a budget of memory"),
     "diff": Command("RUN RUN", "compare two runs of a program: faster, slower, other fronts"),
     "records": Command("ACTION", "list, export, merge or prune what is kept from run to run"),
+    "completion": Command("SHELL", "print the script that completes words in bash, zsh or fish"),
     "devices": Command("", "list the devices here, what they can do, and what is broken"),
 }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from codegen.plan import Plan
+from explore.commands.run_table import json_lines, shown, table_lines
 from explore.export.csv_table import to_csv
 from explore.export.export_variant import export, kernel_text
 from explore.export.t4_results import to_t4
@@ -65,11 +66,10 @@ def print_front(run: Run, found: Sequence[Record]) -> int:
     """Print the front of a run, `found`, its peers, and whether its times were measured or
     predicted; returns 1 if the front is empty, else 0."""
     known = run.environment
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     lost = run.lost_forms
     lines = none_ran(run.records, lost)
     if found:
-        lines = [*front_lines(found, known.bounds, width), *lost_lines(lost)]
+        lines = [*front_lines(found, known.bounds, console_width()), *lost_lines(lost)]
     lines += [_beside(peer, found) for peer in run.peers]
     lines += told_of_times(run.records, known.bounds)
     if known.options.get("profile"):
@@ -97,13 +97,7 @@ def show(given: argparse.Namespace) -> int:
         return _show_lost_forms(run, given)
     records = run.records
     if given.id is None:
-        if not given.json:
-            raise UserError("show: expected the id of a variant, or --json for all variants")
-        for record in latest(records):
-            print(to_line(record))
-        for line in lost_lines(run.lost_forms):
-            print(line, file=sys.stderr)
-        return 0
+        return _show_all(run, records, given)
     record = by_id(records, given.id)
     if given.json:
         print(to_line(record))
@@ -116,6 +110,26 @@ def show(given: argparse.Namespace) -> int:
     else:
         print("\n".join(summary(record, run.environment.bounds)))
     return 0
+
+
+def _show_all(run: Run, records: Sequence[Record], given: argparse.Namespace) -> int:
+    """Print the variants that the options ask for, as a table or as JSON; returns the exit
+    status."""
+    if given.source or given.derivation or given.laws or given.constraints or given.stage:
+        raise UserError("show: expected the id of a variant, as `explore show RUN` lists them")
+    found = shown(records, given)
+    lines = json_lines(found, given)
+    if not given.json:
+        lines = table_lines(found, given, run.environment.bounds, console_width())
+    print("\n".join(lines))
+    for line in lost_lines(run.lost_forms):
+        print(line, file=sys.stderr)
+    return 0 if found else 1
+
+
+def console_width() -> int | None:
+    """The width of the terminal that is printed to; None where it is a file or a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def _show_lost_forms(run: Run, given: argparse.Namespace) -> int:
@@ -194,12 +208,20 @@ def export_run(given: argparse.Namespace) -> int:
     run = Run(given.run)
     records = run.records
     if given.t4 is not None:
-        write_whole(given.t4, json.dumps(to_t4(records, run.environment), indent=1) + "\n")
-        print(f"{given.t4}: T4 results")
+        text = json.dumps(to_t4(records, run.environment), indent=1) + "\n"
+        _written(given.t4, text, "T4 results")
     if given.csv is not None:
-        write_whole(given.csv, to_csv(records))
-        print(f"{given.csv}: {counted(len(latest(records)), 'variant')}")
+        _written(given.csv, to_csv(records), counted(len(latest(records)), "variant"))
     return 0
+
+
+def _written(file: Path, text: str, what: str) -> None:
+    """Write a text to a file and say what it is, or print it alone where the file is `-`."""
+    if str(file) == "-":
+        print(text, end="")
+        return
+    write_whole(file, text)
+    print(f"{file}: {what}")
 
 
 def compare(given: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@ sizes."""
 
 import importlib.metadata
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
@@ -25,32 +25,44 @@ class Named:
     sizes: tuple[tuple[str, int], ...] = ()
 
 
-def meant(word: Path) -> Named:
-    """The program that a user means by a word: the file of this path, or else the example or layer
-    of this name."""
+def meant(word: Path) -> Sequence[Named]:
+    """The programs that a user means by a word: those of a table of layers, the file of this path,
+    or else the example or layer of this name."""
+    if word.suffix == ".toml":
+        return [*_layers(word).values()]
     known = {} if word.is_file() else named_programs()
-    return known.get(str(word)) or Named(word.stem, word)
+    return [known.get(str(word)) or Named(word.stem, word)]
 
 
 def named_programs() -> Mapping[str, Named]:
     """The examples, then the layers, by name; none where they are not installed."""
     folder = examples_folder()
-    return {} if folder is None else {**_examples(folder), **_layers(folder)}
+    return {} if folder is None else {**_examples(folder), **_layers(folder / LAYERS)}
 
 
 def _examples(folder: Path) -> dict[str, Named]:
     return {file.stem: Named(file.stem, file) for file in sorted(folder.glob("*.lift"))}
 
 
-def _layers(folder: Path) -> dict[str, Named]:
-    """The layers of the table in a folder: the file of each, and what to --set in it."""
-    table = tomllib.loads((folder / LAYERS).read_text(encoding="utf-8"))
-    return {name: _layer(name, folder, dict(entry)) for name, entry in table.items()}
+def _layers(file: Path) -> dict[str, Named]:
+    """The layers of a table: for each the file of its program, beside the table, and what to --set
+    in it. A UserError tells what is no such table."""
+    try:
+        table = tomllib.loads(text_of(file))
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"cannot read {file}: {error}") from error
+    return {name: _layer(name, file, entry) for name, entry in table.items()}
 
 
-def _layer(name: str, folder: Path, entry: dict[str, str | int]) -> Named:
-    file = folder / str(entry.pop("file"))
-    return Named(name, file, tuple((size, int(n)) for size, n in entry.items()))
+def _layer(name: str, table: Path, entry: object) -> Named:
+    found = dict(entry) if isinstance(entry, dict) else {}
+    program = found.pop("file", None)
+    wrong = [size for size, n in found.items() if type(n) is not int]
+    if not isinstance(program, str) or wrong:
+        raise UserError(
+            f'{table}: expected [{name}] with `file = "….lift"` and sizes, such as `C = 64`'
+        )
+    return Named(name, table.parent / program, tuple(found.items()))
 
 
 @cache
@@ -81,7 +93,7 @@ def titles() -> list[str]:
     layers."""
     folder = _installed()
     found = [f"{name:18} {_title(text_of(e.file))}" for name, e in _examples(folder).items()]
-    return [*found, "", f"layers: {' '.join(_layers(folder))}"]
+    return [*found, "", f"layers: {' '.join(_layers(folder / LAYERS))}"]
 
 
 def _installed() -> Path:

@@ -14,6 +14,7 @@ from explore.results.records import Failed, Record
 from ir.text.counted import counted
 
 _EVERY = 10.0  # seconds between plain lines
+_KNOWN = 20  # variants after which the pace is known
 
 
 class Watch:
@@ -86,7 +87,7 @@ class Watch:
             self._best = record
 
     def _left(self) -> str:
-        if not self._here or self._done >= self._total:
+        if self._here < min(_KNOWN, self._total) or self._done >= self._total:
             return ""
         pace = (self._clock() - self._begun) / self._here
         minutes, seconds = divmod(round(pace * (self._total - self._done)), 60)

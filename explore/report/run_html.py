@@ -11,7 +11,7 @@ from explore.results.front import front, usable
 from explore.results.records import Record
 from explore.results.run_environment import Environment
 
-WIDE, HIGH, LEFT, RIGHT, TOP, BOTTOM = 560, 300, 70, 12, 12, 40
+WIDE, HIGH, LEFT, RIGHT, TOP, BOTTOM = 560, 300, 70, 36, 12, 40
 MOST = 2_000  # points that are drawn
 INK = "#6b7280"
 

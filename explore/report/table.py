@@ -68,7 +68,7 @@ def _counted(bounds: Bounds) -> Mapping[str, int]:
 
 
 def _numbers(record: Record, operations: Iterable[int]) -> list[str]:
-    time_ns = record.time_ns or 0.0
+    time_ns = record.time_ns
     rate = [f"{n / time_ns:.4g}" if time_ns else "–" for n in operations]
     error = "–" if record.error is None else f"{record.error:.1e}"
     memory, workspace = show_bytes(record.memory_bytes), show_bytes(record.workspace_bytes)

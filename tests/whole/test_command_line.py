@@ -2,6 +2,7 @@
 name, and words for one thing."""
 
 import re
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -99,10 +100,10 @@ def test_a_file_goes_before_an_example_of_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert meant(Path("conv2d")) == Named("conv2d", EXAMPLES / "conv2d.lift")
+    assert meant(Path("conv2d")) == [Named("conv2d", EXAMPLES / "conv2d.lift")]
     Path("conv2d").write_text("p(x : [float]3) = x")
-    assert meant(Path("conv2d")) == Named("conv2d", Path("conv2d"))
-    assert meant(Path("mine.lift")) == Named("mine", Path("mine.lift"))
+    assert meant(Path("conv2d")) == [Named("conv2d", Path("conv2d"))]
+    assert meant(Path("mine.lift")) == [Named("mine", Path("mine.lift"))]
 
 
 def test_a_layer_is_explored_with_its_sizes_and_those_that_are_set(
@@ -114,6 +115,48 @@ def test_a_layer_is_explored_with_its_sizes_and_those_that_are_set(
     kept = Run(Path("runs/alexnet-conv2")).environment.options["sizes"]
     assert kept == {"C": 2, "K": 5, "M": 3, "P": 2, "S": 1, "W": 27}
     assert "1 candidate of 1 legal ones, in 1 form;" in capsys.readouterr().err
+
+
+def test_a_table_of_layers_is_a_run_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("p.lift").write_text("p(xs : [float]N) = map(x -> x + 1.0, xs)\nwhere N = 3, K = 1")
+    Path("mine.toml").write_text(
+        '[short]\nfile = "p.lift"\nN = 4\n[long]\nfile = "p.lift"\nN = 64\n'
+    )
+    few = ["--profile", "cpu", "--families", "naive", "--variants", "1", "--jobs", "1"]
+    assert explore(["mine.toml", *few, "--out", "all"]) == 0
+    for name, n in (("short", 4), ("long", 64)):
+        assert Run(Path("all") / name).environment.options["sizes"] == {"N": n}
+    assert re.search(r"^short:$.*^long:$", capsys.readouterr().out, re.MULTILINE | re.DOTALL)
+    Path("mine.toml").write_text("[odd]\nN = 4\n")
+    assert explore(["mine.toml", *few]) == 1
+    assert "mine.toml: expected [odd] with `file =" in capsys.readouterr().err
+
+
+def test_the_shell_completes_commands_programs_and_options(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    scripts = {}
+    for shell in ("bash", "zsh", "fish"):
+        assert explore(["completion", shell]) == 0
+        scripts[shell] = capsys.readouterr().out
+    words = {"vg": "vgg-7", "sho": "show", "vgg-7 --fam": "--families", "init vg": "vgg"}
+    words |= {"show R --der": "--derivation", "completion f": "fish"}
+    asked = "".join(
+        f"COMP_WORDS=(explore {given}); COMP_CWORD={len(given.split())}; _explore;"
+        ' echo "${COMPREPLY[@]}"\n'
+        for given in words
+    )
+    text = scripts["bash"] + asked
+    ran = subprocess.run(["bash"], input=text, text=True, capture_output=True, check=True)
+    for found, expected in zip(ran.stdout.splitlines(), words.values(), strict=True):
+        assert expected in found.split()
+    assert not ran.stderr
+    assert "bashcompinit" in scripts["zsh"]
+    fish = scripts["fish"].splitlines()
+    assert any("seen_subcommand_from show' -l derivation" in line for line in fish)
 
 
 def test_a_misspelt_layer_is_told_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
