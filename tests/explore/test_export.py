@@ -172,11 +172,14 @@ def test_on_a_terminal_progress_is_a_bar() -> None:
 
 
 def test_progress_says_what_failed_and_what_is_best() -> None:
-    watch = Watch(10, console=Console(file=io.StringIO()))
+    watch = Watch(100, console=Console(file=io.StringIO()))
     assert watch.says() == "0 failed  front 0  nothing has run yet"
     watch.saw(Record(variant(tile=1), Failed("run", "crash")))
     watch.saw(Record(variant(tile=2), Measured(2e6, 0.0, 0.0)))
-    assert watch.says().startswith(f"1 failed  front 1  best 2.00 ms ({variant(tile=2).id})  0:00")
+    assert watch.says() == f"1 failed  front 1  best 2.00 ms ({variant(tile=2).id})"
+    for tile in range(3, 21):
+        watch.saw(Record(variant(tile=tile), Measured(3e6, 0.0, 0.0)))
+    assert watch.says().endswith("  0:00 left")  # the pace of 20 variants tells it
 
 
 def test_the_table_of_the_front_shows_names_as_they_are() -> None:
