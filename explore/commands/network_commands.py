@@ -2,12 +2,15 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 
 from explore.commands.arguments import add_options, add_target, options_of, path
 from explore.networks.choose_options import Choice, Chooser
+from explore.networks.export_network import export_network
 from explore.networks.find_options import Options, estimated
 from explore.networks.layer_options import Option
 from explore.networks.network_layers import Layers, layers_of
+from explore.networks.network_plan import assembled
 from explore.networks.network_run import NetworkRun, begun, stored
 from explore.networks.network_tables import (
     front_table,
@@ -68,11 +71,13 @@ def _explore(argv: list[str]) -> int:
         options = estimated(
             layers, target, None, lambda n, o: print(program_line(layers, n, o), flush=True)
         )
-        return _chosen(layers, options, given)
+        _chosen(layers, options, given)
+        return 0
     folder = given.out or new_folder(given.model.stem)
     run = begun(read, given.model, shapes, asked, folder)
     options = _explored(run, target)
-    return _chosen(run.layers, options, given)
+    _chosen(run.layers, options, given)
+    return 0
 
 
 def _explored(run: NetworkRun, target: Target) -> Options:
@@ -90,9 +95,19 @@ def _pick(argv: list[str]) -> int:
     parser = command_parser("explore net pick", PICK, version=version)
     parser.add_argument("run", type=path, metavar="RUN", help="the folder of a network's run")
     _add_choice(parser, "--max-memory")
+    parser.add_argument(
+        "--export", type=path, metavar="DIR", help="write it, with hosts that run it"
+    )
     given = parser.parse_args(argv)
     run = stored(read, given.run)
-    return _chosen(run.layers, run.options(), given)
+    choice = _chosen(run.layers, run.options(), given)
+    if given.export is not None:
+        trusted = run.trusted(choice.options)
+        again = replace(choice, options=tuple(trusted), plan=assembled(run.layers, trusted))
+        where = run.of_program(0).environment.where
+        export_network(run.layers, again, where, given.export)
+        print(f"written to {given.export}: run host.py, or make")
+    return 0
 
 
 def _add_choice(parser: argparse.ArgumentParser, budget: str) -> None:
@@ -111,8 +126,8 @@ def _add_choice(parser: argparse.ArgumentParser, budget: str) -> None:
     )
 
 
-def _chosen(layers: Layers, options: Options, given: argparse.Namespace) -> int:
-    """Choose within the budget, and print what was asked for; returns the exit status."""
+def _chosen(layers: Layers, options: Options, given: argparse.Namespace) -> Choice:
+    """The choice within the budget; prints what was asked for."""
     chooser = Chooser.of(layers, options)
     if given.sweep:
         print("\n".join(front_table(chooser.sweep())))
@@ -121,7 +136,7 @@ def _chosen(layers: Layers, options: Options, given: argparse.Namespace) -> int:
         print("\n".join(layer_table(layers, choice)))
     print("\n".join(memory_lines(choice)))
     _told_of_greedy(chooser, choice, given.budget)
-    return 0
+    return choice
 
 
 def _told_of_greedy(chooser: Chooser, choice: Choice, budget: int | None) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 import string
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -43,26 +44,61 @@ def export(record: Record, plan: Plan, environment: Environment, folder: Path) -
 
     `plan` must be a trusted one of the record's variant.
     """
-    _refuse_names(plan)
     options = Options.from_json(environment.options)
     program = parse(environment.program, environment.name, dict(options.sizes))
+    allowed = largest_error(program, options.max_error)
+    told = Told(
+        made_for=environment.where,
+        max_error=allowed,
+        said=_plan(record, environment),
+        kernels=kernel_text(record.variant, plan),
+        readme=_readme(record, environment),
+    )
+    inputs = inputs_of(program, options.seed)
+    write_export(folder, plan, told, inputs, reference(program, options.seed).output)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an export tells beside its plan: the device it was made for, the largest error of a
+    right result, what `plan.json` says of it, the text of its kernels, and its README."""
+
+    made_for: str
+    max_error: float
+    said: Mapping[str, Any]
+    kernels: str
+    readme: str
+
+
+def write_export(
+    folder: Path, plan: Plan, told: Told, inputs: Mapping[str, Array], expected: Array
+) -> None:
+    """Write a plan to a folder, with inputs and constants by buffer, the right result, and host
+    programs in Python and C."""
+    _refuse_names(plan)
     try:
         _refuse_occupied(folder)
     except OSError as error:
         raise UserError(f"cannot write in {folder}: {error.strerror}") from error
-    stored = _stored(inputs_of(program, options.seed), reference(program, options.seed).output)
-    allowed = largest_error(program, options.max_error)
+    said = {
+        **plan_json(plan),
+        "kernels": [launch_json(kernel) for kernel in plan.kernels],
+        **told.said,
+        "made_for": told.made_for,
+        "turns": _turns(plan),
+        "max_error": told.max_error,
+    }
     texts = {
-        OURS: json.dumps(_plan(record, plan, environment, allowed), indent=1) + "\n",
-        "kernels.cl": kernel_text(record.variant, plan),
-        "plan.h": _header(plan, environment, allowed),
+        OURS: json.dumps(said, indent=1) + "\n",
+        "kernels.cl": told.kernels,
+        "plan.h": _header(plan, told.made_for, told.max_error),
         "platforms.py": _text("codegen.runtime", "platforms.py"),
         "host.py": _text("explore.export", "host.py.in"),
         "host.c": _text("explore.export", "host.c"),
         "Makefile": MAKEFILE,
-        "README.md": _readme(record, environment),
+        "README.md": told.readme,
     }
-    write_folder(folder, {**texts, **stored})
+    write_folder(folder, {**texts, **_stored(inputs, expected)})
 
 
 def _stored(inputs: Mapping[str, Array], expected: Array) -> Mapping[str, bytes]:
@@ -112,20 +148,13 @@ def _text(package: str, name: str) -> str:
     return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
-def _plan(
-    record: Record, plan: Plan, environment: Environment, max_error: float
-) -> Mapping[str, Any]:
+def _plan(record: Record, environment: Environment) -> Mapping[str, Any]:
     return {
-        **plan_json(plan),
-        "kernels": [launch_json(kernel) for kernel in plan.kernels],
         "id": record.variant.id,
         "family": record.variant.family,
         "form": record.variant.form,
         "parameters": dict(record.variant.parameters),
-        "made_for": environment.where,
         **_times(record, environment),
-        "turns": _turns(plan),
-        "max_error": max_error,
     }
 
 
@@ -150,7 +179,7 @@ def _turns(plan: Plan) -> int:
 # ---- C
 
 
-def _header(plan: Plan, environment: Environment, max_error: float) -> str:
+def _header(plan: Plan, made_for: str, max_error: float) -> str:
     numbers = {buffer.name: i for i, buffer in enumerate(plan.buffers)}
     most = max(len(kernel.arguments) for kernel in plan.kernels)
     buffers = "".join(f"  {_c_buffer(b)},\n" for b in plan.buffers)
@@ -159,7 +188,7 @@ def _header(plan: Plan, environment: Environment, max_error: float) -> str:
 enum {{ BUFFERS = {len(plan.buffers)}, KERNELS = {len(plan.kernels)}, TURNS = {_turns(plan)} }};
 #define ARENA_BYTES {plan.workspace_bytes}u /* of temporaries */
 #define MAX_ERROR {max_error!r}
-#define MADE_FOR {_c_text(environment.where)} /* the device, and its platform */
+#define MADE_FOR {_c_text(made_for)} /* the device, and its platform */
 enum scalar {{ {", ".join(name.upper() for name in BYTES)} }};
 static const size_t bytes_of[] = {{ {", ".join(map(str, BYTES.values()))} }};
 enum role {{ INPUT, CONST, PACKED, TEMPORARY, OUTPUT }};

@@ -48,6 +48,7 @@ class _Assembly:
         self.layer_of: list[int] = []
         self.constants: dict[str, Array] = {}
         self.names: dict[str, str] = {}
+        self.texts: dict[str, str] = {}  # of kernels, by name
         for name in layers.inputs:
             self._tensor(name, Role.INPUT)
 
@@ -66,8 +67,18 @@ class _Assembly:
                 self.constants[names[b.name]] = layer.constants[b.name].reshape(b.shape)
         for kernel in plan.kernels:
             arguments = tuple(names[a] for a in kernel.arguments)
-            self.kernels.append(replace(kernel, arguments=arguments))
+            self.kernels.append(self._apart(replace(kernel, arguments=arguments)))
             self.layer_of.append(number)
+
+    def _apart(self, kernel: Kernel) -> Kernel:
+        """The kernel, by another name if one with another text has its: layers with one program
+        may have different variants, and all texts may stand in one file."""
+        name, n = kernel.name, 2
+        text = kernel.text
+        while self.texts.setdefault(name, text) != text:
+            name, n = f"{kernel.name}{n}", n + 1
+            text = re.sub(rf"\b{kernel.name}\b", name, kernel.text)
+        return replace(kernel, name=name, text=text)
 
     def _made(self, name: str) -> str:
         out = name in map(self.layers.root, self.layers.outputs)

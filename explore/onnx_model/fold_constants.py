@@ -20,10 +20,32 @@ def folded(node: Node, given: Mapping[str, Array]) -> Array | None:
     fold = FOLDS.get(node.operator)
     if fold is None or not all(name in given for name in filter(None, node.inputs)):
         return None
+    arrays = [given[name] for name in node.inputs if name]
     try:
-        return np.asarray(fold(node, [given[name] for name in node.inputs if name]))
+        _demand_small(node, arrays)
+        return np.asarray(fold(node, arrays))
     except (ValueError, IndexError, TypeError, OverflowError) as error:
         raise UserError(f"{node.title} cannot be computed: {error}") from error
+
+
+def _demand_small(node: Node, xs: Sequence[Array]) -> None:
+    """Refuse a node whose result would have too many numbers: a small file can ask for them."""
+    match node.operator:
+        case "Concat":
+            count = sum(x.size for x in xs)
+        case "Gather":
+            count = xs[0].size * xs[1].size
+        case "ConstantOfShape":
+            count = prod(int(n) for n in xs[0])
+        case _:
+            shapes = [x.shape for x in xs] if node.operator in ARITHMETIC else [xs[0].shape]
+            count = prod(np.broadcast_shapes(*shapes))
+    if count > MOST_NUMBERS:
+        raise UserError(f"{node.title} makes {count:,} numbers: too many")
+
+
+ARITHMETIC = ("Add", "Sub", "Mul", "Div")
+MOST_NUMBERS = MOST_BYTES // 8
 
 
 def _cast(node: Node, xs: Sequence[Array]) -> Array:
@@ -51,8 +73,6 @@ def _squeeze(node: Node, xs: Sequence[Array]) -> Array:
 def _filled(node: Node, xs: Sequence[Array]) -> Array:
     shape = tuple(int(n) for n in xs[0])
     value = np.ravel(np.asarray(node.attributes.get("value", np.zeros(1, np.float32))))
-    if prod(shape) * value.itemsize > MOST_BYTES:
-        raise UserError(f"{node.title} makes {prod(shape):,} numbers: too many")
     return np.full(shape, value[0], value.dtype)
 
 

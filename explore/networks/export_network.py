@@ -1,0 +1,77 @@
+"""The export of a network as a folder that runs and checks itself without convlift."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from codegen.plan import Role
+from explore.export.export_variant import Told, write_export
+from explore.measure.reference import SMALL
+from explore.networks.choose_options import Choice
+from explore.networks.interpret_network import interpreted
+from explore.networks.network_layers import Layers
+from explore.networks.network_tables import layer_table, memory_lines
+from explore.onnx_model.onnx_graph import Array
+from ir.errors import Unsupported
+
+SEED = 0
+
+
+def export_network(layers: Layers, choice: Choice, made_for: str, folder: Path) -> None:
+    """Write a network with its chosen variants to a folder: kernels, the plan of their launches and
+    of memory, weights, an input with the right result, and host programs in Python and C."""
+    if len(layers.outputs) > 1:
+        raise Unsupported(
+            f"the network has the results {', '.join(layers.outputs)}: exports have one"
+        )
+    random, plan = np.random.default_rng(SEED), choice.plan
+    inputs = {name: _drawn(random, kind.dtype, kind.shape) for name, kind in layers.inputs.items()}
+    out = interpreted(layers, inputs)[layers.root(layers.outputs[0])]
+    given = {plan.tensors[name]: a for name, a in inputs.items()} | dict(plan.constants)
+    roles = {b.name for b in plan.plan.buffers if b.role in (Role.INPUT, Role.CONST)}
+    told = Told(
+        made_for=made_for,
+        max_error=SMALL,
+        said={
+            "network": layers.name,
+            "layers": [
+                {"layer": layer.title, "operator": layer.operator, "variant": option.id}
+                for layer, option in zip(layers.layers, choice.options, strict=True)
+            ],
+            "time_ns": choice.time_ns,
+            "measured": all(o.measured for o in choice.options),
+        },
+        kernels=f"{_comment(memory_lines(choice))}\n{plan.plan.source}",
+        readme=_readme(layers, choice, made_for),
+    )
+    write_export(folder, plan.plan, told, {name: given[name] for name in sorted(roles)}, out)
+
+
+def _drawn(random: np.random.Generator, dtype: str, shape: Sequence[int]) -> Array:
+    if np.issubdtype(np.dtype(dtype), np.integer):
+        return random.integers(0, 100, shape).astype(dtype)
+    return random.uniform(-1, 1, shape).astype(dtype)
+
+
+def _comment(lines: Sequence[str]) -> str:
+    return "".join(f"// {line}\n" for line in lines)
+
+
+def _readme(layers: Layers, choice: Choice, made_for: str) -> str:
+    told = "\n".join([*memory_lines(choice), "", *layer_table(layers, choice)])
+    return f"""# {layers.name}
+
+A network as OpenCL kernels, with a variant chosen for each layer, on {made_for}.
+
+    python host.py      (needs numpy and pyopencl)
+    make && ./host      (needs a C compiler, the OpenCL headers and a loader)
+
+Both run `kernels.cl` as `plan.json` says (`plan.h` says the same in C) on what is in `data/inputs`,
+weights too, print what an inference takes, and check the result against `data/expected.bin`
+(doubles). Times of layers are of each alone, their sum is what was chosen by.
+
+```
+{told.replace("```", "''' ")}
+```
+"""

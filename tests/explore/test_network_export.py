@@ -1,0 +1,65 @@
+"""Tests that a network's export runs by itself, and that layers with one program may have different
+variants in it."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from codegen.runtime.session import Device
+from explore.networks.choose_options import Chooser
+from explore.networks.export_network import export_network
+from explore.networks.find_options import estimated
+from explore.networks.interpret_network import interpreted
+from explore.networks.layer_options import Option
+from explore.networks.network_layers import layers_of
+from explore.networks.network_plan import assembled
+from explore.onnx_model.read_model import read_model
+from explore.run.target import target_of
+from ir.errors import Unsupported
+from tests.support.onnx_models import expected, model, whole
+
+
+def twice(random: np.random.Generator, outputs: list[str]) -> object:
+    """A model with two convolutions of one shape."""
+    nodes = [helper.make_node("Conv", [a, w], [b]) for a, w, b in ("xvy", "ywz")]
+    weights = {name: whole(random, 3, 3, 1, 1) for name in "vw"}
+    return model(nodes, {"x": [1, 3, 4, 5]}, outputs, weights)
+
+
+def other(option: Option) -> Option:
+    """The option with other texts of its kernels."""
+    kernels = tuple(replace(k, text=f"// other\n{k.text}") for k in option.plan.kernels)
+    return replace(option, plan=replace(option.plan, kernels=kernels))
+
+
+def test_an_export_runs_and_checks_itself(device: Device, tmp_path: Path) -> None:
+    random = np.random.default_rng()
+    made = twice(random, ["z"])
+    layers = layers_of(read_model(made))
+    options = estimated(layers, target_of(device, None, ()), None, lambda number, found: None)
+    choice = Chooser.of(layers, options).least()
+    chosen = (choice.options[0], other(choice.options[1]))
+    choice = replace(choice, options=chosen, plan=assembled(layers, chosen))
+    names = {k.text: k.name for k in choice.plan.plan.kernels}
+    assert len(set(names.values())) == len(names) == 2 * len(chosen[0].plan.kernels)
+    export_network(layers, choice, f"{device.name} ({device.platform})", tmp_path / "net")
+    ran = subprocess.run(
+        [sys.executable, "host.py"], cwd=tmp_path / "net", capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "ms an inference" in ran.stdout
+    x = whole(random, 1, 3, 4, 5)
+    meant = interpreted(layers, {"x": x})
+    np.testing.assert_array_equal(meant["z"], expected(made, {"x": x})[0])
+
+
+def test_an_export_of_several_results_is_refused(tmp_path: Path) -> None:
+    layers = layers_of(read_model(twice(np.random.default_rng(), ["y", "z"])))
+    options = estimated(layers, target_of(None, "cpu", ()), None, lambda number, found: None)
+    with pytest.raises(Unsupported, match="the results y, z: exports have one"):
+        export_network(layers, Chooser.of(layers, options).fastest(), "here", tmp_path / "net")

@@ -1,0 +1,134 @@
+"""Tests that models with mistakes, and hostile ones, are refused with words that say what is wrong
+and where, and that nothing outside a model's folder is read."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from explore.networks.network_layers import layers_of
+from explore.onnx_model.read_model import read_model
+from ir.errors import Unsupported, UserError
+from tests.support.onnx_models import model
+
+make = helper.make_node
+
+
+def relu(**changes: Any) -> Any:
+    return model([make("Relu", ["x"], ["y"])], {"x": [2, 3]}, ["y"], {}, **changes)
+
+
+def refused(made: Any, *words: str) -> None:
+    """Check that a model is refused with these words."""
+    with pytest.raises((UserError, Unsupported)) as told:
+        layers_of(read_model(made))
+    for word in words:
+        assert word in str(told.value)
+
+
+def external(location: str, **more: int | str) -> Any:
+    """A model whose weights lie elsewhere."""
+    made = model([make("Add", ["x", "w"], ["y"])], {"x": [4]}, ["y"], {"w": np.ones(4, np.float32)})
+    (w,) = made.graph.initializer
+    w.ClearField("raw_data")
+    w.data_location = TensorProto.EXTERNAL
+    for key, value in {"location": location, **more}.items():
+        w.external_data.add(key=key, value=str(value))
+    return made
+
+
+def saved(made: Any, folder: Path) -> Path:
+    file = folder / "model.onnx"
+    file.write_bytes(made.SerializeToString())
+    return file
+
+
+def test_weights_beside_a_model_are_read(tmp_path: Path) -> None:
+    (tmp_path / "w.bin").write_bytes(b"...." + np.arange(4, dtype="<f4").tobytes())
+    graph = read_model(saved(external("w.bin", offset=4, length=16), tmp_path))
+    np.testing.assert_array_equal(graph.constants["w"], np.arange(4))
+
+
+@pytest.mark.parametrize("location", ["../secret", "/etc/passwd", "in/../../secret", "", "link"])
+def test_weights_outside_of_the_folder_are_not_read(tmp_path: Path, location: str) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    secret = tmp_path / "secret"
+    secret.write_bytes(bytes(16))
+    os.symlink(secret, home / "link")
+    refused(saved(external(location), home), "'w'", "outside of the model's folder")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"offset": 9}, "end at byte 25 of w.bin, which has 16"),
+        ({"offset": "-1"}, "offset is '-1', expected a number of bytes"),
+        ({"length": 12}, "12 bytes are told, its shape asks for 16"),
+    ],
+)
+def test_weights_that_do_not_fit_their_file(tmp_path: Path, more: Any, words: str) -> None:
+    (tmp_path / "w.bin").write_bytes(bytes(16))
+    refused(saved(external("w.bin", **more), tmp_path), "'w'", words)
+    refused(saved(external("none.bin"), tmp_path), "there is no such file")
+
+
+def test_a_tensor_of_two_gigabytes_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    made = external("w.bin")
+    made.graph.initializer[0].dims[:] = [1 << 20, 1 << 10]
+    (tmp_path / "w.bin").touch()
+    refused(saved(made, tmp_path), "'w'", "4,294,967,296 bytes: at most 2,147,483,647")
+
+
+def test_a_constant_that_would_be_too_large_is_refused() -> None:
+    node = make("ConstantOfShape", ["n"], ["c"])
+    nodes = [node, make("Add", ["x", "c"], ["y"])]
+    refused(model(nodes, {"x": [2]}, ["y"], {"n": np.array([1 << 40])}), "too many")
+    small = {"c0": np.zeros(1 << 16, np.float32)}
+    nodes = [make("Concat", [f"c{i}"] * 64, [f"c{i + 1}"], axis=0) for i in range(4)]
+    refused(model([*nodes, make("Add", ["x", "c4"], ["y"])], {"x": [1]}, ["y"], small), "too many")
+    nodes = [make("Transpose", ["c0"], ["d"]), make("Mul", ["c0", "d"], ["e"])]
+    small = {"c0": np.zeros((1 << 16, 1), np.float32)}
+    refused(model([*nodes, make("Add", ["x", "e"], ["y"])], {"x": [1]}, ["y"], small), "too many")
+
+
+def test_a_circle_is_told_by_its_nodes() -> None:
+    nodes = [make("Add", ["x", "b"], ["a"], name="one"), make("Relu", ["a"], ["b"], name="two")]
+    refused(model(nodes, {"x": [2]}, ["b"], {}), "goes in a circle", "one reads two reads one")
+
+
+def test_missing_weights_are_told_with_their_node() -> None:
+    nodes = [make("Conv", ["x", "w"], ["y"], name="first")]
+    refused(model(nodes, {"x": [1, 3, 8, 8]}, ["y"], {}), "Conv 'first' reads 'w'", "no weights")
+
+
+def test_open_sizes_are_asked_for() -> None:
+    made = model([make("Relu", ["x"], ["y"])], {"x": ["N", 3]}, ["y"], {})
+    refused(made, "input 'x' has the shape [N, 3]", "--shape x=")
+    assert read_model(made, {"x": [2, 3]}).inputs["x"].shape == (2, 3)
+    with pytest.raises(UserError, match="expected 2 sizes"):
+        read_model(made, {"x": [2]})
+    with pytest.raises(UserError, match="the model's inputs are x"):
+        read_model(made, {"z": [2]})
+
+
+def test_an_operator_that_is_not_covered_is_told_with_its_node() -> None:
+    made = model(
+        [make("Einsum", ["x"], ["y"], name="e7", equation="ij->ji")], {"x": [2, 3]}, ["y"], {}
+    )
+    with pytest.raises(Unsupported, match="Einsum 'e7': this operator is not covered"):
+        layers_of(read_model(made))
+
+
+def test_other_mistakes_are_told(tmp_path: Path) -> None:
+    twice = [make("Relu", ["x"], ["y"], name="a"), make("Relu", ["x"], ["y"], name="b")]
+    refused(model(twice, {"x": [2]}, ["y"], {}), "'y' is made twice", "Relu 'b'")
+    refused(relu(opset=6), "opset 6: expected one from 7 to")
+    (tmp_path / "text.onnx").write_text("no model")
+    refused(tmp_path / "text.onnx", "is no ONNX model")
+    refused(tmp_path / "absent.onnx", "cannot read")
+    identity = model([make("Relu", ["x"], ["y"])], {"x": [2]}, ["x"], {})
+    refused(identity, "output 'x' is an input")
