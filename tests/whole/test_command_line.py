@@ -28,6 +28,7 @@ Main = Callable[[Sequence[str]], int]
 STAGES: dict[tuple[str, ...], Main] = {
     ("ir",): ir,
     ("ir", "eval"): ir,
+    ("ir", "fmt"): ir,
     ("rewrites",): rewrites,
     ("constraints",): constraints,
     ("codegen",): codegen,
