@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from codegen.compile import generate
-from codegen.plan import Plan
+from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime.devices import Device
 from codegen.runtime.results import BuildFailed, RunFailed, Tried
 from codegen.runtime.session import Session, open_device
@@ -27,6 +27,29 @@ def instructions_of(device: Device) -> tuple[Tried, ...]:
     """The instructions of the table that a device carries out, found by trial."""
     session = open_device(device)
     return tuple(tried for entry in TABLE.values() for tried in _tried(session, entry))
+
+
+def own_instructions(device: Device) -> tuple[str, ...]:
+    """The names of the instructions of the table that a device carries out by itself, found by
+    trial."""
+    session = open_device(device)
+    native = _without_emulation(session)
+    tried = (t for entry in native for t in _tried(session, entry))
+    return tuple(t.name for t in tried if not t.emulated)
+
+
+def _without_emulation(session: Session) -> list[Entry | Alone]:
+    """The entries of the table whose text, as a device's compiler reads it, has no emulation."""
+    entries = list(TABLE.values())
+    lines = [
+        f"#if {entry.native}\n  native[{i}] = 1.0f;\n#else\n  native[{i}] = 0.0f;\n#endif\n"
+        for i, entry in enumerate(entries)
+    ]
+    text = f"kernel void look(global float *native) {{\n{''.join(lines)}}}\n"
+    native = Buffer("native", "float", (len(entries),), 4 * len(entries), Role.OUTPUT)
+    look = Kernel("look", (1, 1, 1), (1, 1, 1), ("native",), False, text)
+    found = np.asarray(session.build(Plan((look,), (native,), native.bytes, 0))({}))
+    return [entry for entry, own in zip(entries, found, strict=True) if own]
 
 
 def trial(entry: Entry | Alone) -> Program:

@@ -39,6 +39,7 @@ class Profile:
     # Results that a work-item should keep: at least as many as hide the latency of a multiply-add
     # where no other work-items do, at most as many as its registers hold.
     results: tuple[int, int] = (1, 2**31)
+    instructions: tuple[str, ...] = ()  # of the table, those that the device carries out itself
 
 
 # Bifrost: 64 registers before spilling; a quarter of memory an allocation (Mali OpenCL guide).
@@ -59,7 +60,7 @@ MALI_G72 = Profile(
     half_arithmetic=True,
 )
 
-MALI_G76 = replace(MALI_G72, name="mali-g76", cores=10)
+MALI_G76 = replace(MALI_G72, name="mali-g76", cores=10, instructions=("dot_ss", "dot_uu"))
 
 # CUDA programming guide, compute capability 9.0: 255 registers a thread, 65,535 groups in y and z;
 # a multiprocessor keeps 2,048 threads, 65,536 registers, 227 KiB of shared memory.
@@ -77,7 +78,12 @@ H200 = Profile(
     resident_items=2048,
     resident_words=1 << 16,
     resident_bytes=227 * KIB,
+    instructions=("mma_tf32", "mma_bf16", "mma_f16"),
 )
+
+
+# What of a profile can be given as numbers, by name.
+NUMBERS = tuple(sorted(f.name for f in fields(Profile) if f.name not in ("name", "instructions")))
 
 
 def results_of_cpu(vector: int) -> tuple[int, int]:
@@ -133,10 +139,9 @@ def limit(text: str) -> Limit:
 
 def with_overrides(base: Profile, overrides: Iterable[Limit]) -> Profile:
     """The profile `base` with some of its numbers replaced."""
-    known = sorted(f.name for f in fields(Profile) if f.name != "name")
     for name, values in overrides:
-        if name not in known:
-            raise no_such("number", name, known, of="a profile")
+        if name not in NUMBERS:
+            raise no_such("number", name, NUMBERS, of="a profile")
         base = replace(base, **{name: _like(getattr(base, name), name, values)})
     return base
 

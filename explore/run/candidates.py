@@ -12,6 +12,7 @@ from constraints.count.points import Point
 from constraints.devices import Profile
 from constraints.quantities.quantities import memory_at
 from explore.building.build_variant import Task
+from explore.measure.reference import largest_error
 from explore.options.options import POOL, Options
 from explore.record_book.recalled import NOTHING, Hint, Recalled
 from explore.report.why_nothing import no_candidate
@@ -214,6 +215,7 @@ def candidates(
         seed=options.seed,
         max_memory=options.max_memory,
         domain=options.domain,
+        max_error=largest_error(program, options.max_error),
     )
     results = deriving(todo)
     found = [r for r in results if isinstance(r, Derived)]

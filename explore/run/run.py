@@ -32,7 +32,7 @@ from explore.run.compiled_variant import Compiled
 from explore.run.exploration import Exploration
 from explore.run.loop import first_round
 from explore.run.source import Source
-from explore.run.target import Target, numbers_of, target_again
+from explore.run.target import Target, numbers_of, target_again, tried
 from explore.run.trusted_plans import TrustedPlans
 from ir.core.nodes import Program
 from ir.errors import UserError
@@ -204,6 +204,7 @@ def _explore(
 ) -> tuple[Run, bool]:
     """The run after exploring; `begun` is the start by the clock, so that measuring the device,
     deriving forms and computing the right results count in the time limit."""
+    target = tried(target)
     before = store.records()
     plans = TrustedPlans(store.environment, jobs=options.workers)
     if target.device is not None:

@@ -1,10 +1,20 @@
 """The target of a run: a device that is here, or one that is not, given by its profile."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
+from codegen.instruction_trial import own_instructions
 from codegen.runtime.devices import Device, choose, devices, working
-from constraints.devices import CPU, H200, Limit, Profile, profile, results_of_cpu, with_overrides
+from constraints.devices import (
+    CPU,
+    H200,
+    NUMBERS,
+    Limit,
+    Profile,
+    profile,
+    results_of_cpu,
+    with_overrides,
+)
 from explore.options.options import Options
 from explore.results.run_environment import Environment
 from ir.errors import UserError
@@ -83,6 +93,15 @@ def device_meant(device: str | int | Device | None) -> Device:
     return choose(None if device is None else str(device))
 
 
+def tried(target: Target) -> Target:
+    """The target with the instructions that its device carries out itself, found by trial. A device
+    that is not here is not tried."""
+    if target.device is None:
+        return target
+    found = own_instructions(target.device)
+    return replace(target, profile=replace(target.profile, instructions=found))
+
+
 def target_again(stored: Environment, options: Options) -> Target:
     """The target of a stored run. If its device is not here, it is one of the same name, or else
     the best one here: good for looking at the run, which can only go on on its own device."""
@@ -95,9 +114,9 @@ def target_again(stored: Environment, options: Options) -> Target:
 def numbers_of(limits: Profile) -> dict[str, list[int]]:
     """The numbers of a profile, each as a list, as a run stores them."""
     return {
-        field.name: [int(n) for n in (value if isinstance(value, tuple) else (value,))]
-        for field in fields(limits)
-        if field.name != "name" and (value := getattr(limits, field.name)) is not None
+        name: [int(n) for n in (value if isinstance(value, tuple) else (value,))]
+        for name in NUMBERS
+        if (value := getattr(limits, name)) is not None
     }
 
 

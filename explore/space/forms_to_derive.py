@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from random import Random
 
 from constraints.devices import Profile
@@ -26,6 +27,7 @@ class Derive:
     seed: int
     max_memory: int | None = None
     domain: Domain | None = None
+    max_error: float = inf
 
 
 def tasks(
@@ -37,6 +39,7 @@ def tasks(
     seed: int,
     max_memory: int | None = None,
     domain: Domain | None = None,
+    max_error: float = inf,
 ) -> list[Derive]:
     """The tasks that derive about `budget` candidates in all, as many for each family, and as many
     for each form of a family.
@@ -44,14 +47,18 @@ def tasks(
     With a small budget only some forms are derived, so that each gets a few points.
     """
     found: list[Derive] = []
-    known = {f: forms(program, f) for f in families or BY_DEFAULT}
+    known = {
+        f: _suited(program, f, profile, max_error, asked=f in families)
+        for f in families or BY_DEFAULT
+    }
     several = [f for f, every in known.items() if len(every) > 1]
-    for every in known.values():
+    for every in filter(None, known.values()):
         share = max(1, budget // max(1, len(several)))
         chosen = _drawn(every, profile, seed)[: max(FEWEST, share // EACH)]
         points = max(LEAST, -(-share // len(chosen)))
         found += [
-            Derive(program, form, profile, points, seed, max_memory, domain) for form in chosen
+            Derive(program, form, profile, points, seed, max_memory, domain, max_error)
+            for form in chosen
         ]
     return found
 
@@ -67,9 +74,28 @@ def others(todo: Sequence[Derive]) -> list[Derive]:
     return [
         replace(like, form=form, points=max(LEAST, like.points // 2))
         for like in {task.form.family: task for task in todo}.values()
-        for form in _drawn(forms(like.program, like.form.family), like.profile, like.seed)
+        for form in _drawn(_suited_to(like), like.profile, like.seed)
         if (form.family, form.name) not in known
     ]
+
+
+def _suited_to(like: Derive) -> Sequence[Form]:
+    """The forms of a task's family that suit its device."""
+    return _suited(like.program, like.form.family, like.profile, like.max_error)
+
+
+def _suited(
+    p: Program, family: str, profile: Profile, max_error: float, asked: bool = True
+) -> Sequence[Form]:
+    """The forms of a family whose instructions a device has, and whose products are not far worse
+    than `max_error` allows: errors of products even out in sums.
+
+    Where a device has the instructions of none, all forms of a family that was asked for by name
+    are suited, because they can be emulated, and none of another.
+    """
+    every = [form for form in forms(p, family) if form.loses <= 2 * max_error]
+    own = [form for form in every if form.instructions <= set(profile.instructions)]
+    return own or (every if asked else ())
 
 
 def _drawn(every: Sequence[Form], profile: Profile, seed: int) -> list[Form]:

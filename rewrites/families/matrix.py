@@ -15,7 +15,7 @@ from ir.core.nodes import Expr, Level, Pad, Program
 from ir.core.size import named
 from ir.core.types import BFLOAT, FLOAT, HALF, Scalar, Vector, leaves
 from ir.instructions.entry import Entry
-from ir.instructions.table import MATRIX
+from ir.instructions.table import MATRIX, TABLE
 from rewrites.analysis.kernel_terms import own_terms
 from rewrites.analysis.out_views import is_crop
 from rewrites.engine.refused import Refused
@@ -31,7 +31,7 @@ from rewrites.laws.lower import to_parallel
 from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.named_nest import Nest, arranged
 from rewrites.nest.normal_form import normalise
-from rewrites.number_laws.precision import operand_type
+from rewrites.number_laws.precision import NARROWED, UNIT, lost_in_parts, operand_type
 from rewrites.storing.fragment_order import constants_in_fragments
 from rewrites.storing.mapped_stores import stored_mapped
 from rewrites.storing.one_reduction_each import one_each
@@ -154,17 +154,31 @@ def _forms(p: Program) -> Iterator[Form]:
     given = {t for param in p.params for t in leaves(param.var.type)} & NUMBERS
     for name in MATRIX:
         whole, in_parts = _ways(operand_type(name), given)
-        trait = Trait(name.replace("_", "-"), f"products by the instruction {name}")
         for traits, choices in stored_choices(p, VIEWS, 1):
             if not choices.room and whole is not None:
-                yield _form(p, (trait, *traits), Matrix(choices, name, parts=whole), TUNING)
+                made = Matrix(choices, name, parts=whole)
+                yield _form(p, (_instruction(made), *traits), made, TUNING)
         ways = [parts for parts in (whole, in_parts) if parts is not None]
         for (traits, choices), chunks in product(
             stored_choices(p, PATCH_VIEWS, 1), starmap(Chunks, product(ways, *TWICE))
         ):
-            more = (trait, PATCH, *traits, *_traits(chunks))
             made = Matrix(choices, name, chunks.parts, chunks)
+            more = (_instruction(made), PATCH, *traits, *_traits(chunks))
             yield _form(p, more, made, _of_patches(MATRIX[name]))
+
+
+def _instruction(form: Matrix) -> Trait:
+    """The trait of a form that its products are made by its instruction."""
+    name = form.instruction
+    match form.parts:
+        case Parts.WHOLE:
+            lost = TABLE[name].rounding
+        case Parts.NARROW:
+            lost = NARROWED
+        case Parts.HIGH_AND_LOW:
+            lost = lost_in_parts(name)
+    word, meaning = name.replace("_", "-"), f"products by the instruction {name}"
+    return Trait(word, meaning, instruction=name, loses=lost / UNIT)
 
 
 TWICE = ((False, True), (False, True))
@@ -224,4 +238,4 @@ def _of_patches(entry: Entry) -> Tuning:
     return replace(OF_PATCHES, refine=refine)
 
 
-FAMILY = Family("matrix", "tiles by matrix instructions", _forms, by_default=False)
+FAMILY = Family("matrix", "tiles by matrix instructions", _forms)

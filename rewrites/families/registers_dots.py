@@ -97,7 +97,8 @@ def dot_forms(p: Program, views: Views, tall: Trait, tuning: Tuning) -> Iterator
     """The forms of dot products for a program that multiplies bytes, those that store one of
     `views`."""
     for name in _of_its_bytes(p):
-        trait = Trait(name.replace("_", "-"), f"four products by the instruction {name}")
+        meaning = f"four products by the instruction {name}"
+        trait = Trait(name.replace("_", "-"), meaning, instruction=name)
         for (traits, choices), level, is_tall in product(
             stored_choices(p, views, TR), (Level.GROUP, Level.GLOBAL), (False, True)
         ):

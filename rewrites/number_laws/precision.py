@@ -35,13 +35,14 @@ def operand_type(name: str) -> Scalar:
     return t
 
 
-def _lost_in_parts(name: str) -> float:
+def lost_in_parts(name: str) -> float:
+    """The machine epsilons that a product loses when the named instruction makes it in parts."""
     return DROPPED + (ROUNDED if operand_type(name) == BFLOAT else 0.0)
 
 
 @rule(
     "Σ x y  =  Σ h(x) h(y) + Σ h(x) l(y) + Σ l(x) h(y),  x = h(x) + l(x); Σ l(x) l(y) dropped",
-    rounding=_lost_in_parts,
+    rounding=lost_in_parts,
 )
 def in_parts(e: Expr, name: str) -> Expr | None:
     """A term x y + z, as the named instruction computes it, but of floats, becomes three uses of

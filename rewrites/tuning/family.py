@@ -47,6 +47,8 @@ class Trait:
     weight: float = 1.0
     staged: bool = False  # tiles are copied to local memory
     tile: int | None = None  # results a side of a transformed tile
+    instruction: str | None = None  # of the table, which a device may have or not
+    loses: float = 0.0  # of each product, at most, by numbers of fewer bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,18 @@ class Form:
         """The number of results a side of a transformed tile; None for forms that do not transform
         tiles."""
         return next((t.tile for t in self.traits if t.tile is not None), None)
+
+    @property
+    def instructions(self) -> frozenset[str]:
+        """The instructions of the table that the form's kernels consist of; a device without them
+        emulates them."""
+        return frozenset(t.instruction for t in self.traits if t.instruction is not None)
+
+    @property
+    def loses(self) -> float:
+        """The relative error, at most, that products have because the form multiplies numbers of
+        fewer bits than the program."""
+        return max((trait.loses for trait in self.traits), default=0.0)
 
     def weight(self, dedicated_local: bool) -> float:
         """The rate at which this form is tried, relative to other forms of its family; copies to

@@ -9,10 +9,11 @@ import pytest
 from constraints.devices import CPU, H200, Profile
 from constraints.quantities.quantities import peak_at, quantities
 from explore.space.derive_form import Derived, derive, points
-from explore.space.forms_to_derive import Derive, tasks
+from explore.space.forms_to_derive import Derive, others, tasks
 from explore.space.lowering import lowering
 from ir.parse import parse_file
 from rewrites.families.all_families import form_named, forms
+from rewrites.tuning.family import Form
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COUNT = 60
@@ -47,6 +48,31 @@ def test_most_forms_that_are_tried_keep_constants_in_the_order_in_which_they_are
     assert len(chosen) < len(forms(program, "registers"))
     assert 2 * sum("relaid" in words for words in chosen) > len(chosen)
     assert any("relaid" not in words for words in chosen[1:])
+
+
+def test_forms_of_instructions_that_a_device_lacks_are_tried_if_asked_for() -> None:
+    program = parse_file(EXAMPLES / "vgg.lift")
+
+    def tried(profile: Profile, *families: str) -> set[str]:
+        todo = tasks(program, profile, families=families, budget=6000, seed=0)
+        every = (task.form for task in [*todo, *others(todo)])
+        return set().union(*(form.instructions for form in every if form.family == "matrix"))
+
+    assert tried(H200) == {"mma_tf32", "mma_bf16"}  # none of floats is by mma_f16
+    assert tried(replace(H200, instructions=("mma_bf16",))) == {"mma_bf16"}
+    assert tried(CPU) == set()
+    assert tried(CPU, "matrix") == {"mma_tf32", "mma_bf16"}
+
+
+def test_forms_whose_products_lose_more_than_is_allowed_are_not_tried() -> None:
+    program = parse_file(EXAMPLES / "vgg.lift")
+
+    def tried(max_error: float) -> list[Form]:
+        todo = tasks(program, H200, families=("matrix",), budget=6000, seed=0, max_error=max_error)
+        return [task.form for task in [*todo, *others(todo)]]
+
+    assert {"parts" in form.words for form in tried(1e-4)} == {True}
+    assert {"parts" in form.words for form in tried(1e-2)} == {True, False}
 
 
 def test_forms_that_copy_tiles_are_tried_less_where_local_memory_is_ordinary_memory() -> None:

@@ -7,11 +7,15 @@ from rewrites.tuning.family import Products
 CHAINS = ("fused",)  # lower several sums as one kernel, and refuse one alone
 ALONE = tuple(name for name in FAMILIES if name not in CHAINS)
 
+EMULATED = ("matrix",)  # consist of instructions that a CPU emulates, and have tests of their own
+
 # Those that lower a program with the products that it asks for, and hold every such form.
 LOWERING = tuple(
     name
     for name in ALONE
-    if FAMILIES[name].by_default and FAMILIES[name].products is Products.ASKED
+    if name not in EMULATED
+    and FAMILIES[name].by_default
+    and FAMILIES[name].products is Products.ASKED
 )
 BILINEAR = tuple(f.name for f in FAMILIES.values() if f.products is Products.FEWER)
 STORING = tuple(f.name for f in BY_STORAGE)
