@@ -1,6 +1,7 @@
 """Fixtures that several test files share. A test that needs a device skips, with the reason."""
 
 import gc
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -26,10 +27,13 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A folder for the cache of builds that only the tests use, and no file of records, so that the
-    user's are neither read nor changed."""
+    user's are neither read nor changed. The processes of one call of pytest share it."""
+    mine = tmp_path_factory.getbasetemp()
+    folder = (mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine) / "cache"
+    folder.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, "")
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_CACHE_HOME", str(folder))
         yield
 
 

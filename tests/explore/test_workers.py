@@ -1,6 +1,5 @@
 """Tests of workers that crash, hang or use too much memory: the run goes on."""
 
-import gc
 import os
 import signal
 import subprocess
@@ -86,20 +85,23 @@ class Loop:
         self.me = self
 
 
-def test_what_was_frozen_and_given_up_since_is_found_in_the_end() -> None:
-    """An object that refers to itself, and was in use at one collection, is not freed by a later
-    one, which skips what survived; a collection with `thaw` frees it."""
+def freed(task: int) -> list[bool]:
+    """True if an object that refers to itself, and was in use at one collection, is freed: after a
+    later collection, and after one with `thaw`."""
     looped = Loop()
     gone = weakref.ref(looped)
-    try:
-        collect()
-        del looped
-        collect()
-        assert gone() is not None
-        collect(thaw=True)
-        assert gone() is None
-    finally:
-        gc.unfreeze()
+    collect()
+    del looped
+    collect()
+    later = gone() is None
+    collect(thaw=True)
+    return [later, gone() is None]
+
+
+def test_what_was_frozen_and_given_up_since_is_found_in_the_end() -> None:
+    """A collection skips what survived an earlier one, and one with `thaw` does not."""
+    with Pool[int, list[bool]](freed) as pool:
+        assert [d.result for d in pool.map([0])] == [[False, True]]
 
 
 def test_every_task_comes_back_once() -> None:
@@ -231,7 +233,8 @@ def test_a_worker_may_have_variables_of_its_own_from_its_start() -> None:
     own = {"CONVLIFT_TEST": "own", "PYTHONHASHSEED": "7"}
     with Pool[tuple[str, ...], object](surroundings, env=own) as pool:
         (done,) = pool.map([names])
-        (failed,) = [d.result for d in Pool[str, object](obey, env=own).map(["exit"])]
+    with Pool[str, object](obey, env=own) as dying:
+        (failed,) = [d.result for d in dying.map(["exit"])]
     assert done.result == (own, os.getcwd(), True)
     assert isinstance(failed, Failed)
     assert failed.reason == "worker died with exit status 3"

@@ -6,9 +6,11 @@ import pickle
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import ir.core.frozen
 from codegen.index.atoms import Var as Atom
 from codegen.index.index import var
 from codegen.tree.statements import Number
@@ -16,17 +18,20 @@ from ir.core.nodes import Var
 from ir.core.types import FLOAT
 from ir.parse import parse
 
-OPTIONS = ("--config-file", "", "--cache-dir", os.devnull, "--follow-imports", "silent")
+FROZEN = Path(ir.core.frozen.__file__)
+OPTIONS = ("--config-file", "", "--cache-dir", os.devnull, "--follow-imports", "skip")
 
 
-def test_the_type_checker_refuses_a_change() -> None:
+def test_the_type_checker_refuses_a_change(tmp_path: Path) -> None:
     mypy = pytest.importorskip("mypy.api", reason="mypy is not installed")
     text = "\n".join(
         f"from ir.core.frozen import {how}\n@{how}\nclass {how.title()}:\n    x: int\n"
         f"{how}_ = {how.title()}(1)\nprint({how}_.x)\n{how}_.x = 2"
         for how in ("frozen", "distinct")
     )
-    told, _, _ = mypy.run([*OPTIONS, "-c", text])
+    file = tmp_path / "changed.py"
+    file.write_text(text)
+    told, _, _ = mypy.run([*OPTIONS, str(FROZEN), str(file)])
     assert re.findall(r'Property "x" defined in "(\w+)" is read-only', told) == [
         "Frozen",
         "Distinct",
