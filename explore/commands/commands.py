@@ -179,7 +179,7 @@ def report(given: argparse.Namespace) -> int:
 
     run = Run(given.run)
     file = given.out or Path(given.run) / "report.html"
-    write_report(file, run.records, run.environment, run.peers, run.lost_forms)
+    write_report(file, run.records, run.environment, run.peers, run.lost_forms, str(given.run))
     print(file)
     return 0
 

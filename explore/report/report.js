@@ -1,4 +1,3 @@
-"use strict";
 // Draws a run. Text of the program enters the page only through textContent, or plain() for plots.
 
 async function unpacked(id) {
@@ -236,7 +235,7 @@ function story(steps) { // the stages, each opening to those inside it and to it
 }
 
 const TABS = {
-  parameters: (v, d) => make("div", {}, table([["parameter"], ["value", "n"]], Object.entries(d.parameters).map(([n, x]) => [n, String(x)])),
+  parameters: (v, d) => make("div", {}, command(v), table([["parameter"], ["value", "n"], ["counts"]], Object.entries(d.parameters).map(([n, x]) => [n, String(x), run.words[n] || ""])),
     make("p", { class: "hint" }, `form: ${v.form || "plain"}; beside inputs and output, global memory holds ${between(d) || "nothing"}`)),
   derivation: (v, d, derivations) => story(derivations[d.derivation]),
   memory: (v, d) => make("div", {}, table([["buffer", "mono"], ["role"], ["elements"], ["bytes", "n"], ["from byte", "n"]],
@@ -249,7 +248,8 @@ const TABS = {
         k.prepack ? time(v.prepack_ns) : time(each.shift())])),
       make("p", { class: "hint" }, `kernels of an inference together: ${time(v.device_ns)} on the device; end to end: ${v.clock === "device" ? "not measured" : time(v.time_ns)}`));
   },
-  source: (v, d) => make("pre", {}, d.source || "no source: it did not come so far"),
+  source: (v, d) => d.source ? listing(d.source) : make("p", { class: "hint" }, "no source: it did not come so far"),
+  compare: (v, d, derivations, variants) => side_by_side(byId.get(pinned), v, variants[byId.get(pinned).index], d, derivations),
   log: (v, d) => make("pre", {}, d.detail),
 };
 
@@ -263,19 +263,26 @@ function figures(v) {
   return make("div", { class: "figures" }, ...cells.map(([name, value]) => make("div", {}, make("span", {}, name), value)));
 }
 
+const BEYOND = "More than 100 % of the roofline: it counts the operations of the program as it is written, and this form needs fewer (Winograd's, Strassen's and Fourier's do), or what it reads was still in a cache.";
+
 async function select(id) {
   const { derivations, variants } = await details, v = byId.get(id), d = variants[v.index];
-  const tabs = Object.keys(TABS).filter(name => name !== "log" || d.detail);
-  if (!tabs.includes(tab)) tab = "parameters";
-  const show = name => { tab = name; select(id); };
+  const comparable = pinned && pinned !== id;
+  const tabs = Object.keys(TABS).filter(name => (name !== "log" || d.detail) && (name !== "compare" || comparable));
+  const open = tabs.includes(tab) ? tab : "parameters";
+  const show = async name => { tab = name; await select(id); at("detail").querySelector("[role=tab][aria-selected=true]").focus({ preventScroll: true }); };
+  const pin = () => { pinned = pinned === id ? null : id; tab = pinned ? "compare" : open; select(id); };
   at("detail").replaceChildren(...[
     make("h2", {}, make("span", { class: "dot", colour: run.families[v.family].colour }), v.id,
-      make("small", {}, onFront.has(id) ? "on the front" : v.stopped_early ? "stopped early" : v.status)),
+      make("small", {}, onFront.has(id) ? "on the front" : v.stopped_early ? "stopped early" : v.status),
+      make("button", { class: "copy", "aria-pressed": String(pinned === id), title: "hold this variant beside the next that is opened", onclick: pin },
+        pinned === id ? "choose another to compare with this" : "compare")),
     v.status === "failed" ? make("p", { class: "warn" }, v.reason) : null,
     figures(v),
     make("div", { class: "tabs", role: "tablist" }, ...tabs.map(name =>
-      make("button", { role: "tab", "aria-selected": String(name === tab), onclick: () => show(name) }, name))),
-    make("div", { class: "body", tabindex: "0" }, TABS[tab](v, d, derivations))].filter(known));
+      make("button", { role: "tab", "aria-selected": String(name === open), onclick: () => show(name) }, name))),
+    make("div", { class: "body", tabindex: "0", role: "tabpanel", "aria-label": open }, TABS[open](v, d, derivations, variants))].filter(known));
+  if (roof(v) > 1) at("detail").querySelector(".figures").after(make("p", { class: "hint" }, BEYOND));
   for (const row of document.querySelectorAll("tr[data-id]")) row.classList.toggle("on", row.dataset.id === id);
   const plane = at("plane");
   marked = known(v.time_ns) ? v : null;
@@ -334,14 +341,19 @@ function failures() {
 at("name").textContent = run.name;
 at("where").textContent = [run.device, run.driver, `convlift ${run.version}`, `seed ${run.seed}`, run.started].filter(Boolean).join("  ·  ");
 if (predicted) at("where").append(" · ", make("span", { class: "warn" }, "predicted by the cost model: nothing was run on this device"));
-at("program").textContent = run.program;
+at("program").append(...coloured_text(run.program));
 at("times").append(...run.times.map(words => make("div", {}, words)));
 at("planehint").textContent = ran.some(v => v.stopped_early) ? "down and left is better; hollow points were stopped early" : "down and left is better";
 at("detail").append(make("p", { class: "hint" }, "Click a point to see how it was made."));
 tiles();
 frontTable();
 failures();
-if (run.front.length) { drawPlane(); drawProgress(); drawRoofline(); } else { at("plane").textContent = "No variant ran to the end."; at("roofcard").remove(); }
+allVariants();
+keys();
+if (ran.some(v => roof(v) > 1)) at("roofhint").textContent = BEYOND.replace("this form needs", "some forms need").replace("what it reads", "what they read");
+const drawAll = () => { if (run.front.length) { drawPlane(); drawProgress(); if (at("roofcard")) drawRoofline(); } };
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+if (run.front.length) drawAll(); else { at("plane").textContent = "No variant ran to the end."; at("roofcard").remove(); }
 const asked = decodeURIComponent(location.hash.slice(1));
 if (byId.has(asked)) await select(asked); else if (run.front.length) await select(run.front[0]);
 await details; // a click is answered at once from here on

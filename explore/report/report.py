@@ -17,6 +17,7 @@ from typing import Any
 
 from explore.files.whole_files import write_whole
 from explore.report.palette import colours, markers
+from explore.report.parameter_words import WORDS
 from explore.report.time_notes import told_of_times
 from explore.report.traffic_against_bounds import bound_of, dataflow_traffic, least_traffic
 from explore.results.front import front
@@ -60,9 +61,11 @@ def write_report(
     environment: Environment,
     peers: Sequence[Peer] = (),
     lost: Sequence[LostForm] = (),
+    folder: str = "RUN",
 ) -> None:
-    """Write the report of a run to a file, which appears complete or not at all."""
-    write_whole(file, report(records, environment, peers, lost))
+    """Write the report of a run to a file, which appears complete or not at all; `folder` is the
+    run's, as commands on it name it."""
+    write_whole(file, report(records, environment, peers, lost, folder=folder))
 
 
 def report(
@@ -70,18 +73,21 @@ def report(
     environment: Environment,
     peers: Sequence[Peer] = (),
     lost: Sequence[LostForm] = (),
+    folder: str = "RUN",
 ) -> str:
     """The HTML text of the report of a run."""
     from plotly.offline import get_plotlyjs  # here: slow to import
 
     found = latest(records)
     run = {**_run(records, found, environment, peers), "lost_forms": [*map(_lost, lost)]}
+    run["folder"] = folder
+    run["words"] = _words(found)
     values = {
         "title": html.escape(f"{environment.name} on {environment.where}"),
         "plotly": _packed(get_plotlyjs()),
         "run": _packed(json.dumps(run, allow_nan=False)),
         "details": _packed(json.dumps(_details(found), allow_nan=False)),
-        "script": _text("report.js"),
+        "script": _text("variants.js") + _text("report.js"),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda hole: values[hole[1]], _text("report.html"))
 
@@ -159,6 +165,12 @@ def _run(
         "failures": failures(found),
         "times": told_of_times(records, bounds),
     }
+
+
+def _words(found: Sequence[Record]) -> dict[str, str]:
+    """The parameters of these variants in words."""
+    names = {name for record in found for name, _ in record.variant.parameters}
+    return {name: WORDS[name] for name in sorted(names) if name in WORDS}
 
 
 def _lost(form: LostForm) -> dict[str, str]:

@@ -242,7 +242,7 @@ def _finish(store: Store, plans: TrustedPlans, books: BookKeeping) -> None:
     if not records:
         return
     file, lost = store.folder / "report.html", store.lost_forms()
-    write_report(file, records, store.environment, store.peers(), lost)
+    write_report(file, records, store.environment, store.peers(), lost, str(store.folder))
     with OwnFolder.opened(store.folder) as folder, folder.inner("front") as kernels:
         for stale in kernels.names():
             if stale.endswith(".cl"):

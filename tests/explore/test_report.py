@@ -2,6 +2,7 @@
 of the run is read as markup."""
 
 import base64
+import html
 import json
 import math
 import os
@@ -14,13 +15,15 @@ from typing import Any
 import pytest
 
 from explore.report.palette import colours, markers
+from explore.report.parameter_words import WORDS
 from explore.report.plot import plot_front
 from explore.report.report import best_so_far, failures, report, write_report
 from explore.results.front import Objective, front
 from explore.results.records import Begun, Failed, Measured, Peer, Record, Step
 from explore.results.run_environment import Environment
 from ir.errors import UserError
-from rewrites.families.all_families import BY_DEFAULT, FAMILIES
+from ir.parse import parse_file
+from rewrites.families.all_families import BY_DEFAULT, FAMILIES, forms
 from tests.support.browser import TURN, chromium, page
 from tests.support.sample_runs import BOUNDS, ENVIRONMENT, PEERS, plan, sample_run, variant
 
@@ -129,7 +132,90 @@ def test_clicking_a_point_opens_how_it_was_made(browser: str, tmp_path: Path) ->
     shown = page(browser, report(RECORDS, ENVIRONMENT), tmp_path, click)
     detail = shown[shown.index('id="detail"') :]
     assert chosen.variant.id in detail[:600]
-    assert f"// {chosen.variant.id}\n__kernel void conv" in detail
+    source = html.unescape(re.sub(r"<[^>]*>", "", detail))
+    assert f"// {chosen.variant.id}\n__kernel void conv" in source
+
+
+USED = """
+const said = {}, at = id => document.getElementById(id), detail = at('detail'), plane = at('plane');
+const wait = () => new Promise(go => setTimeout(go, 30));
+const rows = () => [...document.querySelectorAll('tr[data-variant]')];
+const press = (key, on) => on.dispatchEvent(new KeyboardEvent('keydown', { key }));
+const button = (of, text) => [...detail.querySelectorAll(of)].find(b => b.textContent === text);
+const name = () => detail.querySelector('h2').childNodes[1].textContent;
+function seek(words) {
+  const box = document.querySelector('#variants input');
+  box.value = words;
+  box.dispatchEvent(new Event('input'));
+  return at('counted').textContent;
+}
+said.failed = seek('failed blocked');
+seek('');
+const byMemory = () => document.querySelectorAll('#everyone .head')[2].click();
+byMemory();
+said.smallest = rows()[0].dataset.variant;
+byMemory();
+said.largest = rows()[0].dataset.variant;
+at('more').click();
+said.more = rows().length;
+button('.copy', 'compare').click();
+await wait();
+said.one = seek('OTHER');
+rows()[0].click();
+await wait();
+said.compared = detail.querySelector('[role=tabpanel]').innerText;
+said.gone = detail.querySelectorAll('.gone').length;
+button('[role=tab]', 'parameters').click();
+await wait();
+said.command = detail.querySelector('.command code').textContent;
+press('Home', plane);
+await wait();
+said.first = [name(), at('told').textContent];
+press('End', plane);
+await wait();
+said.last = name();
+const shown = document.createElement('pre');
+shown.id = 'said';
+shown.textContent = JSON.stringify(said);
+document.body.append(shown);
+"""
+
+
+def test_variants_are_sought_sorted_compared_and_reached_by_keys(
+    browser: str, tmp_path: Path
+) -> None:
+    points, every = front(RECORDS), {r.variant.id: r for r in RECORDS}
+    other = points[-1].variant.id
+    shown = page(
+        browser,
+        report(RECORDS, ENVIRONMENT, folder="runs/it's mine"),
+        tmp_path,
+        USED.replace("OTHER", other),
+    )
+    found = re.search(r'<pre id="said">(.*?)</pre>', shown, re.DOTALL)
+    assert found is not None
+    said = json.loads(html.unescape(found[1]))
+    lost = [r for r in RECORDS if isinstance(r.outcome, Failed) and r.variant.family == "blocked"]
+    assert said["failed"] == ("1 variant" if len(lost) == 1 else f"{len(lost)} variants")
+    sizes = [r.memory_bytes for r in RECORDS if r.memory_bytes is not None]
+    assert every[said["smallest"]].memory_bytes == min(sizes)
+    assert every[said["largest"]].memory_bytes == max(sizes)
+    assert said["more"] == 100
+    assert said["one"] == "1 variant"
+    assert points[0].variant.id in said["compared"]
+    assert other in said["compared"]
+    assert said["gone"] >= 1  # the first line of a source is its name
+    assert said["command"] == (f"explore pick 'runs/it'\\''s mine' --id {other} --export {other}")
+    assert said["first"][0] == points[-1].variant.id
+    assert said["first"][1].startswith(f"{points[-1].variant.id}: ")
+    assert said["last"] == points[0].variant.id
+
+
+def test_parameters_of_every_family_are_told_in_words() -> None:
+    plain = parse_file(Path(__file__).parents[2] / "examples" / "quickstart.lift")
+    every = (form for family in FAMILIES for form in forms(plain, family))
+    names = {name for form in every for name in form.tuning.parameters}
+    assert names <= WORDS.keys()
 
 
 def test_text_of_the_program_is_shown_and_never_run(browser: str, tmp_path: Path) -> None:
