@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import Any
 
 from codegen.compile import Generated, generate
 from codegen.demand_proofs import demand_proofs
@@ -30,12 +29,12 @@ from explore.run.target import device_of, profile_of
 from explore.run.worker_pools import device_pool
 from explore.space.legal_point import settled
 from explore.space.lowering import bound, lowering
-from explore.workers.pool import Pool
+from explore.workers.workers import Workers
 from ir.core.nodes import Program
 from ir.errors import Unsupported, UserError
 
 Point = tuple[str, dict[str, int]]  # a form and its parameters
-Worker = Pool[Any, Any]
+Worker = Workers
 
 
 def _without_words(*removed: str) -> Callable[[str, Mapping[str, int]], Point]:

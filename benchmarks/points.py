@@ -48,7 +48,8 @@ from constraints.devices import Profile, profile
 from explore.options.units import parse_seconds
 from explore.results.records import Failed
 from explore.run.target import profile_of
-from explore.workers.pool import Done, Pool
+from explore.workers.done import Done
+from explore.workers.pool import Pool
 from rewrites.families.all_families import FAMILIES, forms
 
 LAYERS = ("small", "vgg-0", "vgg-7", "vgg-24", "alexnet-conv1", "resnet-conv1", "mec-cv12")

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
 
 from codegen.plan import Plan
 from explore.measure.measure_variant import Again, remeasured
@@ -20,7 +19,7 @@ from explore.results.front import front, usable
 from explore.results.pace import SLOW
 from explore.results.records import NOISY, Failed, Measured, Record, latest
 from explore.results.store import Store
-from explore.workers.pool import Pool
+from explore.workers.workers import Workers
 from ir.text.counted import counted
 
 NEAR = 0.95  # a time this much shorter is within luck
@@ -36,7 +35,7 @@ class _Bench:
     to go on."""
 
     store: Store
-    device: "Pool[Any, Any]"
+    device: Workers
     plans: Callable[[Sequence[Record]], list[Plan]]
     elapsed: Callable[[], float]
     note: Callable[[str], None]
@@ -65,7 +64,7 @@ class _Bench:
 
 def measure_again(
     store: Store,
-    device: "Pool[Any, Any]",
+    device: Workers,
     plans: Callable[[Sequence[Record]], list[Plan]],
     elapsed: Callable[[], float],
     note: Callable[[str], None],

@@ -46,7 +46,7 @@ def reference_in_time(
         pool.submit(Asked(program, seed, folder, sha256))
         while not (done := pool.results(EVERY)):
             note(f"computing what is right, by the interpreter: {time.monotonic() - begun:.0f} s")
-    result = done[0].result
+    result: tuple[Path, str] | Failed = done[0].result
     if isinstance(result, Failed):
         raise UserError(_told(program, result, limit))
     return result

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from codegen.plan import Plan
 from codegen.runtime.devices import Device
@@ -18,6 +17,7 @@ from explore.results.pace import Level, Reading
 from explore.results.records import Failed, Peer, Record
 from explore.results.store import Store
 from explore.workers.pool import Pool
+from explore.workers.workers import Workers
 from ir.core.nodes import Program
 
 PASSES = 5
@@ -56,7 +56,7 @@ def measure_peers(
     program: Program,
     options: Options,
     target: Device,
-    device: "Pool[Any, Any]",
+    device: Workers,
     plan_of: Callable[[Record], Plan],
 ) -> Iterator[str]:
     """Measure and store the peers that the options ask for; yields a message for each that does not
@@ -79,7 +79,7 @@ def duel(
     seed: int,
     reference: Path,
     target: Device,
-    device: "Pool[Any, Any]",
+    device: Workers,
     ours: Sequence[Plan],
     limit: float = LIMIT,
 ) -> Duel:
@@ -112,7 +112,7 @@ def one_pass(rival: Rival, _: int) -> Timed | Failed:
     return timed(rival) if rival.ways else Failed("run", rival.reason)
 
 
-def _ours(device: "Pool[Any, Any]", plans: Sequence[Plan]) -> Passes | Failed:
+def _ours(device: Workers, plans: Sequence[Plan]) -> Passes | Failed:
     """One pass over our plans, with the yardstick. The peer's pass beside it is taken to be at the
     same pace."""
     device.submit(Again(tuple(plans), passes=1), timeout=LIMIT)

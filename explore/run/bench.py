@@ -5,12 +5,11 @@
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from explore.building.build_variant import Made
 from explore.measure.measure_variant import RUN_LIMIT, Measure
 from explore.results.records import Variant
-from explore.workers.pool import Pool
+from explore.workers.workers import Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Bench:
     taken to the pace `usual_ns`.
     """
 
-    device: "Pool[Any, Any] | None"
+    device: Workers | None
     ceiling: Callable[[Variant], float | None]
     usual_ns: float | None = None  # the machine's pace, to which times are taken as they come
     running: dict[int, Variant] = field(default_factory=dict)  # in measurement, or waiting for it

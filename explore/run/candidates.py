@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, zip_longest
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from constraints.count.points import Point
 from constraints.devices import Profile
@@ -26,7 +26,7 @@ from explore.space.kernel_features import Seen
 from explore.space.lowered_form import LoweredForm
 from explore.space.neighbours import Ladders, allowed, ladders, moves
 from explore.space.search_domain import Narrowed, shares
-from explore.workers.pool import Pool
+from explore.workers.workers import Workers
 from ir.core.nodes import Program
 from ir.errors import UserError
 from rewrites.families.all_families import FAMILIES, forms
@@ -184,7 +184,6 @@ class Candidates:
                 yield n, point
 
 
-Workers: TypeAlias = "Pool[Any, Any]"
 Lost = Callable[[Form, Failed], None]  # a form that its worker did not derive, and why
 
 

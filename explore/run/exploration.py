@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from explore.measure.front_again import measure_again
 from explore.measure.reference_worker import reference_in_time
@@ -30,12 +29,10 @@ from explore.run.worker_pools import builder_pool, device_pool
 from explore.search.rounds import Rounds
 from explore.space.rough_cost import predicted
 from explore.space.search_domain import narrowing
-from explore.workers.pool import Pool
+from explore.workers.workers import Workers
 from ir.core.nodes import Program
 from ir.text.counted import counted
 from rewrites.tuning.family import Form
-
-AnyPool = Pool[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,7 @@ class Exploration:
         """Derive, build and measure variants, except those with a record in `before`; returns True
         if nothing was left to do."""
         with ExitStack() as stack:
-            builders: AnyPool = stack.enter_context(builder_pool(self.options, self.target))
+            builders: Workers = stack.enter_context(builder_pool(self.options, self.target))
             found = self._derived(builders)
             device = self._device()
             if device is not None:
@@ -67,7 +64,7 @@ class Exploration:
             self._measured_again(device, loop.clock)
         return finished
 
-    def _derived(self, builders: AnyPool) -> Candidates:
+    def _derived(self, builders: Workers) -> Candidates:
         """The candidates of all forms, which the builders derive."""
         program, profile = self.program, self.target.profile
         self.watch.note(f"{program.name} on {self.store.environment.where}: deriving")
@@ -81,7 +78,7 @@ class Exploration:
             self.watch.note(narrowing(self.options.domain, found.left))
         return found
 
-    def _device(self) -> AnyPool | None:
+    def _device(self) -> Workers | None:
         """The worker on the device, started after the right results are known; None if no device is
         here."""
         if self.target.device is None:
@@ -98,8 +95,8 @@ class Exploration:
     def _loop(
         self,
         found: Candidates,
-        builders: AnyPool,
-        device: AnyPool | None,
+        builders: Workers,
+        device: Workers | None,
         before: Mapping[str, Record],
     ) -> Loop:
         """The loop over rounds of candidates, with the part of the budget that earlier starts have
@@ -119,7 +116,7 @@ class Exploration:
             overlap=not self.target.disturbed_by_builds,
         )
 
-    def _measured_again(self, device: AnyPool | None, clock: RunClock) -> None:
+    def _measured_again(self, device: Workers | None, clock: RunClock) -> None:
         """Measure the front again, and the peers beside it, where the device is here."""
         options, target, plans, note = self.options, self.target, self.plans, self.watch.note
         if device is not None and target.device is not None:

@@ -10,7 +10,6 @@ on a CPU builds would disturb the times, so they take turns.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from explore.building.build_variant import Made
 from explore.results.pace import at_pace
@@ -22,7 +21,8 @@ from explore.run.round_builds import RoundBuilds
 from explore.run.run_clock import RunClock
 from explore.search.rounds import Rounds
 from explore.space.lowered_form import LoweredForm
-from explore.workers.pool import Pool, wait_any
+from explore.workers.wait_any import wait_any
+from explore.workers.workers import Workers
 
 Judge = Callable[[Variant], Predicted]
 
@@ -125,7 +125,7 @@ class Loop:
     def _pump(self) -> None:
         """Wait for a worker, and take in the workers' results."""
         device = self.bench.device
-        pools: list[Pool[Any, Any]] = [self.builds.workers, *([device] if device else [])]
+        pools: list[Workers] = [self.builds.workers, *([device] if device else [])]
         if not any(pool.pending for pool in pools):
             raise AssertionError("expected a task that a worker is doing, found none")
         for pool, done in wait_any(pools):

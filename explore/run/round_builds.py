@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from explore.building.build_variant import Made, Task
 from explore.results.records import Failed, Record
 from explore.run.candidates import Candidates
-from explore.workers.pool import Done, Pool
+from explore.workers.done import Done
+from explore.workers.workers import Workers
 
 
 @dataclass(slots=True)
@@ -17,7 +18,7 @@ class RoundBuilds:
     start is not built."""
 
     candidates: Candidates
-    workers: Pool[Task, Made]
+    workers: Workers
     before: Mapping[str, Record]  # by variant
     round: list[int] = field(default_factory=list)
     given: int = 0  # of the round

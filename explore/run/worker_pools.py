@@ -1,7 +1,6 @@
 """The processes of a run: those that build variants, and the one that runs them on the device."""
 
 from pathlib import Path
-from typing import Any
 
 from codegen.runtime.devices import Device
 from explore.building.build_variant import setup_for as builder_setup
@@ -12,13 +11,14 @@ from explore.measure.reference import largest_error
 from explore.options.options import Options
 from explore.run.target import Target
 from explore.workers.pool import Pool
+from explore.workers.workers import Workers
 from ir.core.nodes import Program
 
 BUILD_LIMIT = 10.0  # seconds a variant
 BUILD_MEMORY = 6 << 30  # bytes a build worker may take
 
 
-def builder_pool(options: Options, target: Target) -> "Pool[Any, Any]":
+def builder_pool(options: Options, target: Target) -> Workers:
     """The pool of the workers that derive forms and build variants for a target."""
     device, profile = target.device, target.profile
     return Pool(
@@ -31,7 +31,7 @@ def builder_pool(options: Options, target: Target) -> "Pool[Any, Any]":
     )
 
 
-def device_pool(file: Path, program: Program, options: Options, device: Device) -> "Pool[Any, Any]":
+def device_pool(file: Path, program: Program, options: Options, device: Device) -> Workers:
     """The pool of the one worker that runs things on the device; `file` holds the right results."""
     error = largest_error(program, options.max_error)
     return Pool(

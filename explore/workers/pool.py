@@ -11,29 +11,20 @@ import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from typing import Any, Generic, TypeVar
 
 from explore.options.units import show_bytes
 from explore.results.records import Failed, Stage
 from explore.workers.child_process import Worker
+from explore.workers.done import Done
+from explore.workers.wait_any import wait_any
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _START_LIMIT = 120.0  # seconds to start and set up: a cold driver can take long
 _BAD_STARTS = 3  # in a row, before a task is given up for want of a worker
-_GLANCE = 0.05  # seconds between looks at the memory of the workers
-
-
-@dataclass(frozen=True, slots=True)
-class Done(Generic[T, R]):
-    """A task and its result, with the wall-clock seconds that the worker spent on it."""
-
-    task: T
-    result: R | Failed
-    seconds: float
 
 
 class Pool(Generic[T, R]):
@@ -105,10 +96,11 @@ class Pool(Generic[T, R]):
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _connections(self) -> list["Connection[Any, Any]"]:
+    def connections(self) -> "list[Connection[Any, Any]]":
+        """The pipes of the workers that are doing something."""
         return [w.connection for w in self._workers if w in self._running or not w.ready]
 
-    def _step(self) -> None:
+    def step(self) -> None:
         """Take in the workers' results, end workers past their limits, and give waiting tasks to
         free ones."""
         for i, worker in enumerate(self._workers):
@@ -170,7 +162,8 @@ class Pool(Generic[T, R]):
         task, _, since = self._running.pop(worker)
         self._finished.append(Done(task, result, time.monotonic() - since))
 
-    def _collect(self) -> list[Done[T, R]]:
+    def finished(self) -> list[Done[T, R]]:
+        """The tasks that have finished and were not handed back yet."""
         found = list(self._finished)
         self._finished.clear()
         return found
@@ -182,21 +175,3 @@ class Pool(Generic[T, R]):
                 self._running[worker] = (task, limit, time.monotonic())
                 with contextlib.suppress(OSError):  # it just died: heard at the next step
                     worker.connection.send(task)
-
-
-def wait_any(
-    pools: Sequence[Pool[Any, Any]], timeout: float | None = None
-) -> list[tuple[Pool[Any, Any], Done[Any, Any]]]:
-    """The tasks that finished in any of the pools, after waiting up to `timeout` seconds for the
-    first."""
-    until = None if timeout is None else time.monotonic() + timeout
-    while True:
-        for pool in pools:
-            pool._step()
-        found = [
-            (pool, pool._finished.popleft()) for pool in pools for _ in range(len(pool._finished))
-        ]
-        left = _GLANCE if until is None else min(_GLANCE, until - time.monotonic())
-        if found or left <= 0 or not any(pool.pending for pool in pools):
-            return found
-        wait([c for pool in pools for c in pool._connections()], left)

@@ -20,7 +20,7 @@ from explore.results.pace import Reading
 from explore.results.record_json import to_json
 from explore.results.records import Failed, Measured, Record
 from explore.results.store import Store
-from explore.workers.pool import Done
+from explore.workers.done import Done
 from ir.errors import UserError
 from tests.support.sample_runs import ENVIRONMENT, sample_run, variant
 

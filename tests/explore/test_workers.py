@@ -14,7 +14,8 @@ import pytest
 from explore.results.records import Failed
 from explore.workers.child_main import collect
 from explore.workers.nursery import FORKS, nursery
-from explore.workers.pool import Pool, wait_any
+from explore.workers.pool import Pool
+from explore.workers.wait_any import wait_any
 
 # Tasks: what a worker is asked to do, by name.
 
