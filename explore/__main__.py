@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from explore.commands.arguments import (
+    add_cluster,
     add_limits,
     add_options,
     add_peers,
@@ -103,11 +104,12 @@ def _start(argv: list[str]) -> int:
     add_target(parser)
     add_options(parser)
     add_records(parser)
+    add_cluster(parser)
     given = parser.parse_args(argv)
 
+    from explore.commands.whose_hands import hands_of
     from explore.run.run import new_folder, start
     from explore.run.source import Source
-    from explore.run.target import target_of
 
     asked, sizes = [], getattr(given, "sizes", ())
     for named in (layer for word in given.programs for layer in meant(word)):
@@ -118,17 +120,17 @@ def _start(argv: list[str]) -> int:
     notes = (note for _, source, _ in asked for note in notes_on(source.text, source.name))
     for note in dict.fromkeys(notes):
         print(note, file=sys.stderr)
-    target = target_of(given.device, given.profile, asked[0][2].limits)
     status = 0
-    for name, source, options in asked:
-        folder = given.out or new_folder(name)
-        if len(asked) > 1:
-            folder = new_folder(name, given.out or Path("runs"))
-            print(f"{name}:")
-        done = _ran(partial(start, source, options, target, folder, given.records))
-        if done == INTERRUPTED:
-            return done
-        status = max(status, done)
+    with hands_of(given, asked[0][2]) as (target, hands):
+        for name, source, options in asked:
+            folder = given.out or new_folder(name)
+            if len(asked) > 1:
+                folder = new_folder(name, given.out or Path("runs"))
+                print(f"{name}:")
+            done = _ran(partial(start, source, options, target, folder, given.records, hands))
+            if done == INTERRUPTED:
+                return done
+            status = max(status, done)
     return status
 
 

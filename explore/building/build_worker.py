@@ -5,6 +5,9 @@ from explore.space.derive_at import DeriveAt, derive_at
 from explore.space.derive_form import Derived, Inapplicable, derive
 from explore.space.forms_to_derive import Derive
 
+BUILD_LIMIT = 10.0  # seconds a variant
+BUILD_MEMORY = 6 << 30  # bytes a build worker may take
+
 
 def work(state: Builder, task: Derive | DeriveAt | Task) -> Derived | Inapplicable | Made:
     """The result of a task: a form derived, or a variant made. One worker does all kinds, so that

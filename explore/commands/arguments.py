@@ -78,6 +78,15 @@ def add_records(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    """Add to a parser the option that names a cluster."""
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="build and measure by the workers of a cluster: tcp://host:8786, or local",
+    )
+
+
 def add_trust(parser: argparse.ArgumentParser) -> None:
     """Add to a parser the option that takes stored kernels of another version."""
     parser.add_argument(

@@ -92,9 +92,11 @@ class Meter:
     yardstick: Yardstick
 
 
-def meter(device: Device, program: Program, seed: int, reference: Path, max_error: float) -> Meter:
-    """The meter for a device, with inputs for `seed` and the results in the file `reference`; made
-    once in the worker."""
+def meter(
+    device: Device, program: Program, seed: int, reference: Path | bytes, max_error: float
+) -> Meter:
+    """The meter for a device, with inputs for `seed` and the results in the file `reference`, or in
+    its bytes; made once in the worker."""
     inputs, session = inputs_of(program, seed), open_device(device)
     varying = {p.var.name: inputs[p.var.name] for p in program.params if not p.const}
     size = sum(array.nbytes for array in varying.values())

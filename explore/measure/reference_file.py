@@ -36,10 +36,10 @@ def hash_of(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def load_reference(file: Path) -> Reference:
-    """The reference that `stored_reference` wrote to a file; a ValueError if the file holds
-    anything else."""
-    with ZipFile(file) as archive:
+def load_reference(file: Path | bytes) -> Reference:
+    """The reference that `stored_reference` wrote to a file, or in its bytes; a ValueError if it
+    holds anything else."""
+    with ZipFile(io.BytesIO(file) if isinstance(file, bytes) else file) as archive:
         packed = [m.filename for m in archive.infolist() if m.compress_type != ZIP_STORED]
         if packed:
             raise ValueError(f"expected arrays that are not compressed, found {packed[0]!a:.60}")

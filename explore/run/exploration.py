@@ -25,10 +25,10 @@ from explore.run.round_builds import RoundBuilds
 from explore.run.run_clock import RunClock
 from explore.run.target import Target
 from explore.run.trusted_plans import TrustedPlans
-from explore.run.worker_pools import builder_pool, device_pool
 from explore.search.rounds import Rounds
 from explore.space.rough_cost import predicted
 from explore.space.search_domain import narrowing
+from explore.workers.hands import Hands
 from explore.workers.workers import Workers
 from ir.core.nodes import Program
 from ir.text.counted import counted
@@ -48,12 +48,15 @@ class Exploration:
     begun: float
     books: BookKeeping
     known: Recalled
+    hands: Hands
 
     def run(self, before: Mapping[str, Record]) -> bool:
         """Derive, build and measure variants, except those with a record in `before`; returns True
         if nothing was left to do."""
         with ExitStack() as stack:
-            builders: Workers = stack.enter_context(builder_pool(self.options, self.target))
+            builders: Workers = stack.enter_context(
+                self.hands.builders(self.options, self.target.device, self.target.profile)
+            )
             found = self._derived(builders)
             device = self._device()
             if device is not None:
@@ -90,7 +93,7 @@ class Exploration:
             self.program, options.seed, store.folder, known, self.watch.note, left_s
         )
         store.keep_reference(sha256)
-        return device_pool(file, self.program, options, self.target.device)
+        return self.hands.meters(file, self.program, options, self.target.device)
 
     def _loop(
         self,

@@ -13,7 +13,6 @@ from explore.bounds.program_work import operations, whole_operations
 from explore.export.export_variant import kernel_text
 from explore.files.own_folder import OwnFolder
 from explore.measure.front_again import contenders
-from explore.measure.roofline import measured as roofline
 from explore.options.option_values import demand_one, demand_positive, demand_whole
 from explore.options.options import Options
 from explore.options.units import parse_bytes, parse_seconds
@@ -34,6 +33,8 @@ from explore.run.loop import first_round
 from explore.run.source import Source
 from explore.run.target import Target, numbers_of, target_again, tried
 from explore.run.trusted_plans import TrustedPlans
+from explore.run.worker_pools import Here
+from explore.workers.hands import Hands
 from ir.core.nodes import Program
 from ir.errors import UserError
 
@@ -153,22 +154,29 @@ def environment_of(source: Source, options: Options, target: Target) -> Environm
 
 
 def start(
-    source: Source, options: Options, target: Target, folder: Path, records: Records = None
+    source: Source,
+    options: Options,
+    target: Target,
+    folder: Path,
+    records: Records = None,
+    hands: Hands | None = None,
 ) -> tuple[Run, bool]:
     """The new run, stored in a folder, and True if it went through to the end. `records` is the
-    file of records that it begins from and adds to; None is the user's own, False is none."""
+    file of records that it begins from and adds to; None is the user's own, False is none. `hands`
+    build and measure; None are those of this machine."""
+    hands = hands or Here()
     begun = time.monotonic()
     program = source.program(options)  # mistakes in it come before anything is written
     with Store.create(
-        folder, _with_limits(environment_of(source, options, target), target)
+        folder, _with_limits(environment_of(source, options, target), target, hands)
     ) as store:
-        return _explore(store, program, options, target, begun, records)
+        return _explore(store, program, options, target, begun, records, hands)
 
 
-def _with_limits(environment: Environment, target: Target) -> Environment:
+def _with_limits(environment: Environment, target: Target, hands: Hands) -> Environment:
     if target.device is None:
         return environment
-    found = roofline(target.device)
+    found = hands.limits(target.device)
     bounds = replace(
         environment.bounds,
         peak_flops=found["peak_flops"],
@@ -191,7 +199,7 @@ def resume(folder: Path, records: Records = None) -> tuple[Run, bool]:
     target = target_again(stored, options)
     now = environment_of(source, options, target)
     with Store.resume(folder, now) as store:
-        return _explore(store, source.program(options), options, target, begun, records)
+        return _explore(store, source.program(options), options, target, begun, records, Here())
 
 
 def _explore(
@@ -201,6 +209,7 @@ def _explore(
     target: Target,
     begun: float,
     records: Records,
+    hands: Hands,
 ) -> tuple[Run, bool]:
     """The run after exploring; `begun` is the start by the clock, so that measuring the device,
     deriving forms and computing the right results count in the time limit."""
@@ -222,7 +231,7 @@ def _explore(
             watch.note(line)
         try:
             exploration = Exploration(
-                store, program, options, target, watch, plans, begun, books, known
+                store, program, options, target, watch, plans, begun, books, known, hands
             )
             finished = exploration.run(first_round(before))
         except KeyboardInterrupt:

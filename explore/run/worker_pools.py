@@ -1,26 +1,40 @@
 """The processes of a run: those that build variants, and the one that runs them on the device."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from codegen.runtime.devices import Device
+from constraints.devices import Profile
 from explore.building.build_variant import setup_for as builder_setup
-from explore.building.build_worker import work
+from explore.building.build_worker import BUILD_LIMIT, BUILD_MEMORY, work
 from explore.measure.measure_variant import RUN_LIMIT, measure
 from explore.measure.measure_variant import setup_for as meter_setup
 from explore.measure.reference import largest_error
+from explore.measure.roofline import measured as roofline
 from explore.options.options import Options
-from explore.run.target import Target
 from explore.workers.pool import Pool
 from explore.workers.workers import Workers
 from ir.core.nodes import Program
 
-BUILD_LIMIT = 10.0  # seconds a variant
-BUILD_MEMORY = 6 << 30  # bytes a build worker may take
+
+class Here:
+    """The hands of a run on this machine: processes that build, and one that measures."""
+
+    def builders(self, options: Options, device: Device | None, profile: Profile) -> Workers:
+        """The pool of the workers that derive forms and build variants for a device."""
+        return builder_pool(options, device, profile)
+
+    def meters(self, file: Path, program: Program, options: Options, device: Device) -> Workers:
+        """The pool of the one worker that runs things on the device."""
+        return device_pool(file, program, options, device)
+
+    def limits(self, device: Device) -> Mapping[str, float | None]:
+        """The limits of a device, measured."""
+        return roofline(device)
 
 
-def builder_pool(options: Options, target: Target) -> Workers:
-    """The pool of the workers that derive forms and build variants for a target."""
-    device, profile = target.device, target.profile
+def builder_pool(options: Options, device: Device | None, profile: Profile) -> Workers:
+    """The pool of the workers that derive forms and build variants for a device."""
     return Pool(
         work,
         workers=options.workers,

@@ -1,0 +1,2 @@
+"""Workers on other machines: builds go to any worker of a cluster, measurements to those that own a
+device."""

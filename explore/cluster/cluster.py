@@ -1,0 +1,180 @@
+"""A cluster of Dask.distributed, joined: its workers, their devices, and what they do for a run."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from logging import CRITICAL
+from pathlib import Path
+from typing import Any
+
+from codegen.runtime.devices import Device, choose, devices, working
+from constraints.devices import Profile
+from explore.building.build_variant import builder
+from explore.building.build_worker import BUILD_LIMIT, BUILD_MEMORY, work
+from explore.cluster.cluster_pool import ClusterPool
+from explore.cluster.on_worker import PREFIX, Hired, Recipe, describe, owned_by
+from explore.measure.measure_variant import RUN_LIMIT, measure, meter
+from explore.measure.reference import largest_error
+from explore.measure.roofline import measured as roofline
+from explore.options.options import Options
+from explore.results.version import version
+from explore.workers.workers import Workers
+from ir.core.nodes import Program
+from ir.errors import UserError
+
+LOCAL = "local"
+JOINING = 60.0  # seconds in which a scheduler must answer, and a worker with a device must be there
+LOOPBACK = {"host": "127.0.0.1"}
+EACH = {"nthreads": 1, "dashboard": False, "silence_logs": CRITICAL, "memory_limit": 0}
+ASKED = 180.0  # seconds for the limits of a device
+
+
+@dataclass(slots=True)
+class Cluster:
+    """A cluster as a run uses it; `client` is Dask's. Workers that are asked who they are are
+    futures until they have answered."""
+
+    client: Any
+    note: Callable[[str], None]
+    _asked: dict[str, Any] = field(default_factory=dict)
+    _hired: dict[str, Hired | None] = field(default_factory=dict)
+
+    def hired(self) -> dict[str, Hired]:
+        """The workers that are there now, by address, as far as they have told who they are; one of
+        another version is left out, and that is noted."""
+        there = self.client.scheduler_info(n_workers=-1)["workers"]
+        for worker, told in there.items():
+            if worker not in self._asked:
+                owned = owned_by(told.get("resources") or {})
+                self._asked[worker] = self.client.submit(
+                    describe, owned, workers=[worker], pure=False, retries=0
+                )
+            if worker not in self._hired and self._asked[worker].done():
+                self._hired[worker] = self._accepted(worker, self._asked[worker])
+        return {w: h for w in there if (h := self._hired.get(w)) is not None}
+
+    def _accepted(self, worker: str, answer: Any) -> Hired | None:
+        """What a worker told of itself; None if it cannot work for us, and that is noted."""
+        if answer.status != "finished":
+            self.note(f"{worker} is left out: it cannot load convlift {version()}")
+            return None
+        hired: Hired = answer.result()
+        if hired.version != version():
+            self.note(f"{worker} is left out: it has convlift {hired.version}, not {version()}")
+            return None
+        return hired
+
+    def device(self, spec: str | None) -> Device:
+        """The device of a worker that a number, part of a name, `gpu` or `cpu` means; waits until a
+        worker with a device is there."""
+        until = time.monotonic() + JOINING
+        while not (found := [h.device for h in self.hired().values() if h.device is not None]):
+            if time.monotonic() > until:
+                raise UserError(
+                    f"no worker of the cluster owns a device: start one with `--nthreads 1 "
+                    f'--resources "{PREFIX}0=1"`, where 0 is its number in `explore devices` there'
+                )
+            time.sleep(0.1)
+        return choose(spec, tuple(found))
+
+    def kinds(self) -> list[Device]:
+        """A device of each kind that workers own."""
+        self.device(None)
+        found = [h.device for h in self.hired().values() if h.device is not None]
+        return list({_kind(device): device for device in found}.values())
+
+    def _builders(self) -> Mapping[str, Device | None]:
+        """The workers that own no device; with them a device of their machine, if it has one."""
+        return {w: next(iter(h.here), None) for w, h in self.hired().items() if h.device is None}
+
+    def _owners(self, device: Device) -> Mapping[str, Device]:
+        """The workers that own a device of this kind, each with its own."""
+        return {
+            worker: hired.device
+            for worker, hired in self.hired().items()
+            if hired.device is not None and _kind(hired.device) == _kind(device)
+        }
+
+    # ---- for a run
+
+    def builders(self, options: Options, device: Device | None, profile: Profile) -> Workers:
+        """The workers that derive forms and build variants: those that own no device."""
+        setup = partial(_builder, device, profile.group_items, profile.half_arithmetic)
+        recipe = Recipe(work, setup, "build", BUILD_LIMIT, BUILD_MEMORY)
+        return ClusterPool(self.client, self._builders, recipe, self.note)
+
+    def meters(self, file: Path, program: Program, options: Options, device: Device) -> Workers:
+        """The workers that own devices of a kind; the right results go to them with the recipe."""
+        error = largest_error(program, options.max_error)
+        setup = partial(_meter, program, options.seed, file.read_bytes(), error)
+        recipe = Recipe(measure, setup, "run", RUN_LIMIT)
+        return ClusterPool(self.client, partial(self._owners, device), recipe, self.note)
+
+    def limits(self, device: Device) -> Mapping[str, float | None]:
+        """The limits of a device, measured by a worker that owns one of its kind."""
+        worker, own = next(iter(self._owners(device).items()))
+        asked = self.client.submit(roofline, own, workers=[worker], pure=False, retries=0)
+        found: Mapping[str, float | None] = asked.result(timeout=ASKED)
+        return found
+
+
+def _kind(device: Device) -> tuple[str, ...]:
+    """What devices share that take part in one search: times of one are those of all."""
+    return device.name, device.platform, device.version, device.driver
+
+
+def _builder(device: Device | None, group: int, half: bool, own: Device | None) -> "partial[Any]":
+    """The setup of a builder on a machine that has the device `own`: it builds for it if that is of
+    the kind measured on; else kernels are first built where they run."""
+    same = own is not None and device is not None and _kind(own) == _kind(device)
+    return partial(builder, own if same else None, group, half)
+
+
+def _meter(
+    program: Program, seed: int, reference: bytes, error: float, own: Device | None
+) -> "partial[Any]":
+    """The setup of a worker that measures on the device `own`."""
+    assert own is not None
+    return partial(meter, own, program, seed, reference, error)
+
+
+@contextmanager
+def joined(address: str, jobs: int, note: Callable[[str], None]) -> Iterator[Cluster]:
+    """The cluster at an address such as `tcp://host:8786`; `local` is one on this machine, with a
+    worker for each device and `jobs` that build."""
+    try:
+        from distributed import Client, Nanny, Scheduler, SpecCluster
+    except ImportError:
+        raise UserError(
+            "--cluster needs Dask.distributed: pip install 'convlift[cluster]'"
+        ) from None
+    if address != LOCAL:
+        try:
+            client = Client(address, timeout=JOINING, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            raise UserError(f"no cluster answers at {address}: {error}") from None
+        with client:
+            yield Cluster(client, note)
+        return
+    with (
+        SpecCluster(
+            workers=_local_workers(Nanny, jobs),
+            scheduler={"cls": Scheduler, "options": {"dashboard": False, "port": 0, **LOOPBACK}},
+            silence_logs=CRITICAL,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield Cluster(client, note)
+
+
+def _local_workers(nanny: type, jobs: int) -> dict[str, Any]:
+    """The specifications of workers on this machine: one for each device, and `jobs` builders."""
+    own = [device for device in working(devices()) if not device.simulator]
+    made: dict[str, Any] = {f"device-{d.index}": {f"{PREFIX}{d.index}": 1} for d in own}
+    made |= {f"builder-{n}": {} for n in range(jobs)}
+    return {
+        name: {"cls": nanny, "options": {**EACH, **LOOPBACK, "resources": owned}}
+        for name, owned in made.items()
+    }

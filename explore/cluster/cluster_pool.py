@@ -1,0 +1,231 @@
+"""A pool whose workers are those of a cluster: each has one task at a time, and may be lost or
+hang.
+
+Which worker has which task is decided here, so that it is known what a lost worker had in its
+hands: that is tried elsewhere. A worker that does not answer long after its task's limit is left
+out.
+"""
+
+import contextlib
+import os
+import pickle
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from explore.cluster.on_worker import Recipe, dismiss, do, key_of, outcome, prepare
+from explore.results.records import Failed
+from explore.workers.done import Done
+from explore.workers.wait_any import wait_any
+
+GRACE = 30.0  # seconds after its limit in which a worker must answer; it may replace its child
+START = 180.0  # seconds that a worker has to prepare
+LOOK = 1.0  # seconds between looks at who is there
+TRIES = 3  # workers that may be lost over a task, before the task is to blame
+
+Find = Callable[[], Mapping[str, Any]]  # the workers there are, by address, with their devices
+
+
+@dataclass(slots=True)
+class _Task:
+    task: Any
+    limit: float
+    lost: int = 0  # workers that were lost over it
+
+
+@dataclass(slots=True)
+class _Held:
+    """What a worker has in its hands: a task, or None while it prepares; and until when."""
+
+    task: _Task | None
+    future: Any
+    since: float
+    until: float
+
+
+class ClusterPool:
+    """Workers of a cluster that do the tasks of a recipe; those that join later are hired too."""
+
+    def __init__(
+        self, client: Any, find: Find, recipe: Recipe, note: Callable[[str], None]
+    ) -> None:
+        self._client, self._find, self._note = client, find, note
+        self._recipe, self._limit = pickle.dumps(recipe), recipe.timeout
+        self._stage = recipe.stage
+        self._key = key_of(self._recipe)
+        self._waiting: deque[_Task] = deque()
+        self._held: dict[str, _Held] = {}  # by worker
+        self._idle: list[str] = []
+        self._left_out: set[str] = set()
+        self._finished: deque[Done[Any, Any]] = deque()
+        self._news: SimpleQueue[tuple[str, Any]] = SimpleQueue()
+        self._dismissed: list[Any] = []  # held, so that the workers hear of it
+        self._looked = 0.0
+        reading, self._bell = os.pipe()
+        self._ear: Connection[Any, Any] = Connection(reading, writable=False)
+        self.step()
+
+    @property
+    def pending(self) -> int:
+        """The number of submitted tasks whose results were not handed back yet."""
+        doing = sum(held.task is not None for held in self._held.values())
+        return len(self._waiting) + doing + len(self._finished)
+
+    @property
+    def free(self) -> int:
+        """The number of further tasks that would start at once; one at least can wait."""
+        return max(0, max(1, len(self._idle)) - len(self._waiting)) if self._any() else 1
+
+    def _any(self) -> bool:
+        return bool(self._idle or self._held)
+
+    def submit(self, task: Any, timeout: float | None = None) -> None:
+        """Give the workers a task, which waits until one is free."""
+        self._waiting.append(_Task(task, self._limit if timeout is None else timeout))
+        self._dispatch()
+
+    def results(self, timeout: float | None = None) -> list[Done[Any, Any]]:
+        """The tasks that finished, after waiting up to `timeout` seconds for the first."""
+        return [done for _, done in wait_any([self], timeout)]
+
+    def map(self, tasks: Sequence[Any], timeout: float | None = None) -> Iterator[Done[Any, Any]]:
+        """The results of all tasks, in the order in which they finish."""
+        for task in tasks:
+            self.submit(task, timeout)
+        while self.pending:
+            yield from self.results()
+
+    def connections(self) -> "list[Connection[Any, Any]]":
+        """The connection that has something to read when a worker has news."""
+        return [self._ear]
+
+    def finished(self) -> list[Done[Any, Any]]:
+        """The tasks that have finished and were not handed back yet."""
+        found = list(self._finished)
+        self._finished.clear()
+        return found
+
+    def step(self) -> None:
+        """Take in news of workers, look who is there, and give waiting tasks to free ones."""
+        while self._ear.poll():
+            os.read(self._ear.fileno(), 4096)
+        with contextlib.suppress(Empty):
+            while True:
+                self._hear(*self._news.get_nowait())
+        now = time.monotonic()
+        if now - self._looked > LOOK:
+            self._looked = now
+            self._look(self._find())
+            for worker in [w for w, held in self._held.items() if now > held.until]:
+                self._left_out.add(worker)
+                self._lose(worker, "does not answer and is left out")
+        self._dispatch()
+
+    # ---- workers
+
+    def _look(self, there: Mapping[str, Any]) -> None:
+        """Hire workers that are new, and take tasks back from those that are gone."""
+        for worker in [w for w in (*self._held, *self._idle) if w not in there]:
+            self._lose(worker, "was lost")
+        for worker, device in there.items():
+            if worker not in self._held and worker not in self._idle:
+                if worker in self._left_out:
+                    continue
+                self._give(worker, None, START, prepare, self._recipe, device)
+
+    def _lose(self, worker: str, what: str) -> None:
+        """Take back what a worker had in its hands."""
+        held = self._held.pop(worker, None)
+        if worker in self._idle:
+            self._idle.remove(worker)
+        told = f"{worker} {what}"
+        if held is not None:
+            with contextlib.suppress(Exception):  # the scheduler may not know it any more
+                held.future.cancel()
+            if held.task is not None:
+                self._again(held.task)
+                told += "; what it had in its hands is tried elsewhere"
+        self._note(told)
+
+    def _again(self, task: _Task) -> None:
+        """Let a task wait again, unless it cost too many workers."""
+        task.lost += 1
+        if task.lost < TRIES:
+            self._waiting.appendleft(task)
+        else:
+            failed = Failed(self._stage, f"{task.lost} workers were lost over it")
+            self._finished.append(Done(task.task, failed, 0.0))
+
+    def _give(self, worker: str, task: _Task | None, limit: float, *call: Any) -> None:
+        """Let a worker, and no other, call a function."""
+        future = self._client.submit(
+            *call, workers=[worker], allow_other_workers=False, pure=False, retries=0
+        )
+        now = time.monotonic()
+        self._held[worker] = _Held(task, future, now, now + limit + GRACE)
+        future.add_done_callback(lambda done: self._rang(worker, done))
+
+    def _rang(self, worker: str, future: Any) -> None:
+        """Note that a worker has news; another thread calls this."""
+        self._news.put((worker, future))
+        with contextlib.suppress(OSError):
+            os.write(self._bell, b".")
+
+    def _hear(self, worker: str, future: Any) -> None:
+        """Take in the end of what a worker had in its hands."""
+        held = self._held.get(worker)
+        if held is None or held.future is not future:
+            return
+        if future.status != "finished":
+            words = "" if future.status == "cancelled" else f": {_said(future)}"
+            if held.task is None:
+                self._left_out.add(worker)
+            self._lose(worker, f"failed{words}")
+            return
+        del self._held[worker]
+        self._idle.append(worker)
+        if held.task is not None:
+            result, seconds = outcome(future.result())
+            self._finished.append(Done(held.task.task, result, seconds))
+
+    def _dispatch(self) -> None:
+        while self._waiting and self._idle:
+            task, worker = self._waiting.popleft(), self._idle.pop(0)
+            self._give(worker, task, task.limit, do, self._key, pickle.dumps(task.task), task.limit)
+
+    def close(self) -> None:
+        """Forget what the workers were doing, and let them end their children."""
+        for held in self._held.values():
+            with contextlib.suppress(Exception):
+                held.future.cancel()
+        for worker in self._idle:
+            with contextlib.suppress(Exception):  # the cluster may be gone
+                self._dismissed.append(
+                    self._client.submit(dismiss, self._key, workers=[worker], pure=False)
+                )
+        self._waiting.clear()
+        self._held.clear()
+        self._idle.clear()
+        self._finished.clear()
+
+    def __enter__(self) -> "ClusterPool":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+        self._ear.close()
+        with contextlib.suppress(OSError):
+            os.close(self._bell)
+
+
+def _said(future: Any) -> str:
+    """The words of the error that a task on a worker ended with."""
+    try:
+        error = future.exception(timeout=5)
+    except Exception as error_of_asking:
+        error = error_of_asking
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]

@@ -1,0 +1,114 @@
+"""What a worker of a cluster does: it keeps pools of child processes like those of a run on one
+machine, and hands each task to one of them.
+
+So a crash or a hang costs a child, which the worker replaces; the worker itself stays. A pool is
+known by the hash of its recipe.
+"""
+
+import hashlib
+import pickle
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+from codegen.runtime.devices import Device, devices, working
+from explore.results.records import Failed, Stage
+from explore.results.version import version
+from explore.workers.pool import Pool
+
+PREFIX = "cl-"  # of a resource: the worker owns the device of that number on its machine
+MOST = 4  # pools of a worker, the oldest of which make room
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a worker needs to do tasks: the function, the maker of its setup from the device that
+    the worker owns (None: it builds), and the limits of a pool."""
+
+    function: Callable[..., Any]
+    setup: Callable[[Device | None], Callable[[], Any]]
+    stage: Stage
+    timeout: float
+    max_memory: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hired:
+    """A worker as it told itself: the version of convlift, its device if it owns one, and the
+    devices of its machine."""
+
+    version: str
+    device: Device | None
+    here: tuple[Device, ...]
+
+
+@dataclass(slots=True)
+class _Kept:
+    pool: Pool[Any, Any]
+    lock: Lock
+
+
+_kept: dict[str, _Kept] = {}
+_keeping = Lock()
+
+
+def describe(owned: int | None) -> Hired:
+    """The worker that runs this, which owns the device of a number on its machine, or none."""
+    here = working(devices())
+    own = next((d for d in here if d.index == owned), None)
+    return Hired(version(), own, here)
+
+
+def key_of(recipe: bytes) -> str:
+    """The name of a recipe: the hash of its pickle."""
+    return hashlib.sha256(recipe).hexdigest()
+
+
+def prepare(recipe: bytes, device: Device | None) -> None:
+    """Make the pool of a recipe on this worker, in place of those of the runs before it."""
+    with _keeping:
+        if key_of(recipe) in _kept:
+            return
+        made: Recipe = pickle.loads(recipe)
+        idle = [key for key, kept in _kept.items() if not kept.lock.locked()]
+        for key in idle[: max(0, len(_kept) - MOST + 1)]:
+            _kept.pop(key).pool.close()
+        pool: Pool[Any, Any] = Pool(
+            made.function,
+            workers=1,
+            timeout=made.timeout,
+            stage=made.stage,
+            setup=made.setup(device),
+            max_memory=made.max_memory,
+        )
+        _kept[key_of(recipe)] = _Kept(pool, Lock())
+
+
+def do(key: str, task: bytes, limit: float | None) -> bytes:
+    """The pickle of a task's result and of the seconds that it took, by the pool of a recipe."""
+    kept = _kept[key]
+    with kept.lock:
+        kept.pool.submit(pickle.loads(task), limit)
+        (found,) = kept.pool.results()
+    return pickle.dumps((found.result, found.seconds))
+
+
+def dismiss(key: str) -> None:
+    """End the pool of a recipe on this worker."""
+    with _keeping:
+        if (kept := _kept.pop(key, None)) is not None:
+            kept.pool.close()
+
+
+def owned_by(resources: Mapping[str, float]) -> int | None:
+    """The number of the device that a worker with these resources owns; None if it owns none."""
+    names = sorted(name for name in resources if name.startswith(PREFIX))
+    numbers = [name.removeprefix(PREFIX) for name in names]
+    return next((int(n) for n in numbers if n.isdecimal()), None)
+
+
+def outcome(answer: bytes) -> tuple[Any | Failed, float]:
+    """The result and the seconds in what `do` gave."""
+    result, seconds = pickle.loads(answer)
+    return result, float(seconds)

@@ -1,0 +1,25 @@
+"""The hands of a run: who builds its variants, and who measures them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from codegen.runtime.devices import Device
+from constraints.devices import Profile
+from explore.options.options import Options
+from explore.workers.workers import Workers
+from ir.core.nodes import Program
+
+
+class Hands(Protocol):
+    """The hands of a run, here or elsewhere."""
+
+    def builders(self, options: Options, device: Device | None, profile: Profile) -> Workers:
+        """The workers that derive forms and build variants."""
+
+    def meters(self, file: Path, program: Program, options: Options, device: Device) -> Workers:
+        """The workers that run things on devices of a kind, each on its own; `file` holds the right
+        results."""
+
+    def limits(self, device: Device) -> Mapping[str, float | None]:
+        """The limits of a device, measured, by their names in `Bounds`."""

@@ -1,0 +1,190 @@
+"""Tests of clusters: the same variants as without one, and workers that are killed or stopped."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distributed import Client, Nanny, Scheduler, SpecCluster, Worker
+
+from codegen.runtime.devices import Device
+from explore.cluster import cluster_pool
+from explore.cluster.cluster import LOOPBACK, joined
+from explore.cluster.cluster_pool import ClusterPool
+from explore.cluster.on_worker import PREFIX, Recipe, owned_by
+from explore.options.options import Options
+from explore.results.records import Failed, Measured, Record
+from explore.run.run import Run, start
+from explore.run.source import Source
+from explore.run.target import target_of
+from ir.errors import UserError
+
+TEXT = """tiny(const weights : [[float]K]M, xs : [float]N) =
+  map(window -> map(kernel -> dot(window, kernel), weights), slide(K, 1, xs))
+where K = 4, M = 8, N = 19
+"""
+
+
+def cluster_of(**workers: dict[str, Any]) -> SpecCluster:
+    """A cluster on this machine; the options of a worker say whether it is a process of its own."""
+    return SpecCluster(
+        workers={
+            name: {
+                "cls": Nanny if options.pop("process", False) else Worker,
+                "options": {"nthreads": 1, "dashboard": False, **LOOPBACK, **options},
+            }
+            for name, options in workers.items()
+        },
+        scheduler={"cls": Scheduler, "options": {"dashboard": False, "port": 0, **LOOPBACK}},
+        silence_logs=50,
+    )
+
+
+def first_round(folder: Path) -> list[Record]:
+    return [r for r in Run(folder).records if r.round == 0]
+
+
+def test_a_cluster_tries_the_variants_that_a_run_without_one_tries(
+    device: Device, tmp_path: Path
+) -> None:
+    options = Options(variants=4, families=("registers",), strategy="random", jobs=1)
+    source, said = Source(TEXT, "<test>"), list[str]()
+    target = target_of(device, None, ())
+    start(source, options, target, tmp_path / "here", False)
+    with (
+        cluster_of(one={}, own={"resources": {f"{PREFIX}{device.index}": 1}}) as made,
+        joined(made.scheduler_address, 1, said.append) as cluster,
+    ):
+        found = cluster.device(None)
+        assert (found.name, found.driver) == (device.name, device.driver)
+        with pytest.raises(UserError, match="no device `none such`"):
+            cluster.device("none such")
+        there = target_of(found, None, ())
+        start(source, options, there, tmp_path / "there", False, cluster)
+    here, there_ = first_round(tmp_path / "here"), first_round(tmp_path / "there")
+    assert [r.variant.id for r in here] == [r.variant.id for r in there_]
+    assert [r.variant.plan for r in here] == [r.variant.plan for r in there_]
+    assert [type(r.outcome) for r in here] == [type(r.outcome) for r in there_]
+    assert any(isinstance(r.outcome, Measured) for r in there_)
+    assert said == []
+
+
+# ---- workers that are lost
+
+
+def nap_and_double(state: int, n: int) -> int | Failed:
+    """Twice a number, a while later; a negative one is a crash, which costs only a child."""
+    if n < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.4)
+    return 2 * n
+
+
+def ready() -> int:
+    """A state that no task needs."""
+    return 0
+
+
+def plain(device: Device | None) -> Callable[[], int]:
+    """The setup of a worker, whatever it owns."""
+    return ready
+
+
+@pytest.fixture
+def workers() -> Iterator[tuple[Any, Client]]:
+    """A worker in this process, and two of their own."""
+    with (
+        cluster_of(stays={}, killed={"process": True}, stopped={"process": True}) as made,
+        Client(made, set_as_default=False) as client,
+    ):
+        yield made, client
+
+
+def pid_of(client: Client, worker: str) -> int:
+    found: int = client.submit(os.getpid, workers=[worker], pure=False).result(30)
+    return found
+
+
+def until(what: Callable[[], bool], step: Callable[[], object]) -> None:
+    end = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < end, "it took too long"
+        step()
+
+
+def test_a_killed_worker_and_a_stopped_one_cost_nothing_but_time(
+    workers: tuple[Any, Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, client = workers
+    monkeypatch.setattr(cluster_pool, "GRACE", 3.0)
+    said = list[str]()
+    by_name = {
+        name: worker.worker_address
+        for name, worker in made.workers.items()
+        if hasattr(worker, "worker_address")
+    }
+    names = {**by_name, "stays": made.workers["stays"].address}
+    pids = {name: pid_of(client, names[name]) for name in ("killed", "stopped")}
+    there = dict.fromkeys(names.values())
+
+    def find() -> dict[str, None]:
+        known = client.scheduler_info(n_workers=-1)["workers"]
+        return {w: None for w in there if w in known}
+
+    recipe = Recipe(nap_and_double, plain, "run", 2.0)
+    with ClusterPool(client, find, recipe, said.append) as pool:
+        until(lambda: len(pool._idle) == 3, pool.step)
+        tasks = [1, 2, 3, -4, *range(5, 13)]
+        for task in tasks:
+            pool.submit(task)
+        assert pool.pending == len(tasks)
+        done = pool.results(30)
+        os.kill(pids["killed"], signal.SIGKILL)
+        os.kill(pids["stopped"], signal.SIGSTOP)
+        try:
+            while pool.pending:
+                done += pool.results(60)
+        finally:
+            os.kill(pids["stopped"], signal.SIGKILL)
+    results = {d.task: d.result for d in done}
+    assert len(done) == len(tasks)
+    assert {t: r for t, r in results.items() if t > 0} == {t: 2 * t for t in tasks if t > 0}
+    assert isinstance(results[-4], Failed)
+    assert any(names["stopped"] in line and "is left out" in line for line in said)
+    assert any(names["killed"] in line and "was lost" in line for line in said)
+
+
+def test_a_task_over_which_workers_are_lost_again_and_again_is_to_blame() -> None:
+    class Nobody:
+        def submit(self, *call: Any, **options: Any) -> Any:
+            raise AssertionError("there is no worker")
+
+    recipe = Recipe(nap_and_double, plain, "run", 2.0)
+    with ClusterPool(Nobody(), dict, recipe, lambda said: None) as pool:
+        task = cluster_pool._Task(7, 1.0)
+        for _ in range(cluster_pool.TRIES):
+            assert not pool.finished()
+            pool._again(task)
+        (done,) = pool.finished()
+        assert done.task == 7
+        assert isinstance(done.result, Failed)
+
+
+def test_a_worker_owns_the_device_that_its_resource_names() -> None:
+    assert owned_by({f"{PREFIX}3": 1.0, "GPU": 2.0}) == 3
+    assert owned_by({"GPU": 1.0}) is None
+    assert owned_by({f"{PREFIX}x": 1.0}) is None
+
+
+def test_where_no_cluster_answers_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    from explore.cluster import cluster
+
+    monkeypatch.setattr(cluster, "JOINING", 0.2)
+    with (
+        pytest.raises(UserError, match="no cluster answers"),
+        joined("tcp://127.0.0.1:9", 1, print),
+    ):
+        pass
