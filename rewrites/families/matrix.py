@@ -164,7 +164,7 @@ def _forms(p: Program) -> Iterator[Form]:
         ):
             made = Matrix(choices, name, chunks.parts, chunks)
             more = (_instruction(made), PATCH, *traits, *_traits(chunks))
-            yield _form(p, more, made, _of_patches(MATRIX[name]))
+            yield _form(p, more, made, _of_patches(name))
 
 
 def _instruction(form: Matrix) -> Trait:
@@ -228,14 +228,15 @@ OF_PATCHES = Tuning(
 )
 
 
-def _of_patches(entry: Entry) -> Tuning:
-    """The tuning of forms that stage patches for the instruction `entry`; its parameter `rp` gets
-    the value for which lanes meet the fewest bank conflicts."""
+def _of_patches(instruction: str) -> Tuning:
+    """The tuning of forms that stage patches for an instruction; its parameter `rp` gets the value
+    for which lanes meet the fewest bank conflicts. Forms go to other processes, and it with
+    them."""
+    return replace(OF_PATCHES, refine=partial(_with_free_banks, instruction))
 
-    def refine(_: Program, lowering: Lowering) -> Lowering:
-        return bank_free_room(entry.brought[1], SIDE, "rp", ROOM, lowering)
 
-    return replace(OF_PATCHES, refine=refine)
+def _with_free_banks(instruction: str, _: Program, lowering: Lowering) -> Lowering:
+    return bank_free_room(MATRIX[instruction].brought[1], SIDE, "rp", ROOM, lowering)
 
 
 FAMILY = Family("matrix", "tiles by matrix instructions", _forms)

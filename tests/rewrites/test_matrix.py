@@ -1,6 +1,7 @@
 """Tests of the family `matrix`, in which one strategy serves matrix products and convolutions, for
 each instruction of the table."""
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -126,3 +127,16 @@ def test_what_has_no_tiles_of_products_is_refused_in_words(file: str, reason: st
     p = program(file, {})
     with pytest.raises(Refused, match=reason):
         lower(p, forms(p, "matrix")[0])
+
+
+def test_forms_go_to_other_processes() -> None:
+    product = parse(
+        "p(a : [[float]64]64, b : [[float]64]64) = map(x -> map(y -> dot(x, y), transpose(b)), a)"
+    )
+    image = parse(
+        "c(const w : [[[[float]16]3]3]16, x : [[[float]16]18]18) ="
+        " map2d(p -> map(k -> dot(flatten(p), flatten(k)), w), slide2d(3, 1, x))"
+    )
+    for program in (product, image):
+        for form in forms(program, "matrix"):
+            assert pickle.loads(pickle.dumps(form)).name == form.name
