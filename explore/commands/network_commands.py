@@ -11,6 +11,7 @@ from explore.networks.find_options import Options, estimated
 from explore.networks.layer_options import Option
 from explore.networks.network_layers import Layers, layers_of
 from explore.networks.network_plan import assembled
+from explore.networks.network_report import write_network_report
 from explore.networks.network_run import NetworkRun, begun, stored
 from explore.networks.network_tables import (
     front_table,
@@ -76,8 +77,16 @@ def _explore(argv: list[str]) -> int:
     folder = given.out or new_folder(given.model.stem)
     run = begun(read, given.model, shapes, asked, folder)
     options = _explored(run, target)
-    _chosen(run.layers, options, given)
+    _reported(run, _chosen(run.layers, options, given), options)
     return 0
+
+
+def _reported(run: NetworkRun, choice: Choice, options: Options) -> None:
+    """Write the report of a run, and print where it is."""
+    file, where = run.folder / "report.html", run.of_program(0).environment.where
+    front = Chooser.of(run.layers, options).sweep()
+    write_network_report(file, run.layers, choice, front, where)
+    print(f"report: {file}")
 
 
 def _explored(run: NetworkRun, target: Target) -> Options:
@@ -100,7 +109,10 @@ def _pick(argv: list[str]) -> int:
     )
     given = parser.parse_args(argv)
     run = stored(read, given.run)
-    choice = _chosen(run.layers, run.options(), given)
+    options = run.options()
+    choice = _chosen(run.layers, options, given)
+    if given.report:
+        _reported(run, choice, options)
     if given.export is not None:
         trusted = run.trusted(choice.options)
         again = replace(choice, options=tuple(trusted), plan=assembled(run.layers, trusted))

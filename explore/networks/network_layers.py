@@ -9,12 +9,12 @@ import numpy as np
 
 from explore.networks.folded_nodes import folded_graph
 from explore.onnx_model.fold_constants import folded
-from explore.onnx_model.onnx_graph import Array, Graph, Kind, Node
+from explore.onnx_model.onnx_graph import SCALARS, Array, Graph, Kind, Node
 from explore.operators.all_operators import step_of
 from explore.operators.program_text import NAME
 from explore.operators.site import Site, Step, Tensor
 from ir.core.nodes import Program
-from ir.errors import UserError
+from ir.errors import Unsupported, UserError
 from ir.parse import parse
 
 OF_IMAGES = (
@@ -71,6 +71,9 @@ class Layers:
 def layers_of(graph: Graph) -> Layers:
     """The layers of a graph; an error names the first node that is not covered."""
     graph = folded_graph(graph)
+    for name, kind in graph.inputs.items():
+        if kind.dtype not in SCALARS:
+            raise Unsupported(f"input '{name}': numbers of the type {kind.dtype}")
     made = Layers(graph.name, graph.inputs, graph.outputs)
     constants = dict(graph.constants)
     made.tensors = {name: Tensor(name, kind) for name, kind in graph.inputs.items()}

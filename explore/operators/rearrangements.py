@@ -22,6 +22,8 @@ def unchanged(site: Site) -> Step:
     x = site.tensor(0)
     if site.node.operator == "Dropout" and len([n for n in site.node.outputs if n]) > 1:
         raise site.refused("its second result, the mask, is asked for")
+    if site.node.operator == "Dropout" and site.has(2) and site.array(2, "mode").item():
+        raise site.refused("while a model is trained")
     return _as_it_is(site, x.kind)
 
 
@@ -60,7 +62,9 @@ def reshape(site: Site) -> Step:
 def flatten(site: Site) -> Step:
     """The step of a `Flatten`: a matrix."""
     x = site.tensor(0)
-    axis = _axis(site, int(site.attribute("axis", 1)), len(x.shape) + 1)
+    axis = int(site.attribute("axis", 1))
+    if axis != len(x.shape):
+        axis = _axis(site, axis, len(x.shape))
     shape = (prod(x.shape[:axis]), prod(x.shape[axis:]))
     return _as_it_is(site, Kind(x.kind.dtype, shape))
 
