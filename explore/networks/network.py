@@ -12,7 +12,6 @@ from explore.networks.layer_options import Option
 from explore.networks.network_layers import Layers
 from explore.networks.network_plan import NetworkPlan, assembled
 from explore.onnx_model.onnx_graph import Array
-from explore.operators.program_text import inverse
 from ir.errors import UserError
 
 
@@ -57,11 +56,7 @@ class Network:
         outputs = [b.name for b in plan.plan.buffers if b.role.value == "output"]
         found = {names[place]: a for place, a in zip(outputs, made, strict=True)}
         built.release()
-        return {name: self._in_onnx_order(name, a) for name, a in found.items()}
-
-    def _in_onnx_order(self, name: str, array: Array) -> Array:
-        t = self.layers.tensors[name]
-        return np.transpose(array.reshape(t.stored), inverse(t.order))
+        return {name: self.layers.tensors[name].in_onnx_order(a) for name, a in found.items()}
 
     def _given(
         self, arrays: Sequence[Any], by_name: dict[str, Any], plan: NetworkPlan

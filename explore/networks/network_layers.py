@@ -147,7 +147,7 @@ def _add(made: Layers, known: dict[str, int], site: Site, which: int, output: st
     if text not in known:
         known[text] = len(made.programs)
         name = f"{re.sub('[^a-z0-9]', '_', site.node.operator.lower())}_{len(known)}"
-        made.texts.append(text.replace(f"\n{NAME}(", f"\n{name}("))
+        made.texts.append(re.sub(rf"^{NAME}\(", f"{name}(", text, flags=re.MULTILINE))
         made.programs.append(parse(made.texts[-1], f"<{site.node.title}>"))
     made.layers.append(
         Layer(

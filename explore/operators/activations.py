@@ -28,7 +28,17 @@ ACTIVATIONS: Mapping[str, Activation] = {
     "HardSigmoid": Activation(
         (("alpha", 0.2), ("beta", 0.5)), lambda x, a, b: f"hard_sigmoid({a}, {b}, {x})"
     ),
-    "HardSwish": Activation((), lambda x: f"{x} * hard_sigmoid({number(1 / 6)}, 0.5, {x})"),
+    "HardSwish": Activation((), lambda x: f"hard_swish({x})"),
+    "Elu": Activation((("alpha", 1.0),), lambda x, a: f"elu({a}, {x})"),
+    "Celu": Activation((("alpha", 1.0),), lambda x, a: f"celu({a}, {x})"),
+    "Selu": Activation(
+        (("alpha", 1.67326319217681884765625), ("gamma", 1.05070102214813232421875)),
+        lambda x, a, g: f"{g} * elu({a}, {x})",
+    ),
+    "Softplus": Activation((), lambda x: f"log(1.0 + exp({x}))"),
+    "Softsign": Activation((), lambda x: f"softsign({x})"),
+    "Mish": Activation((), lambda x: f"mish({x})"),
+    "ThresholdedRelu": Activation((("alpha", 1.0),), lambda x, a: f"threshold({a}, {x})"),
     "Tanh": Activation((), lambda x: f"tanh({x})"),
     "Exp": Activation((), lambda x: f"exp({x})"),
     "Log": Activation((), lambda x: f"log({x})"),

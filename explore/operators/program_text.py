@@ -1,6 +1,7 @@
 """The text of programs: types, numbers, and functions applied to inner arrays."""
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
@@ -16,9 +17,24 @@ NAME = "layer"  # of every program of ours, until it gets a place in a network
 
 
 @cache
-def helpers() -> str:
-    """The text of `operators.lift`, which begins each program."""
-    return files("explore.operators").joinpath("operators.lift").read_text(encoding="utf-8")
+def definitions() -> dict[str, str]:
+    """The definitions of `operators.lift` by name, in their order: a later one may call earlier
+    ones."""
+    text = files("explore.operators").joinpath("operators.lift").read_text(encoding="utf-8")
+    code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+    parts = re.split(r"\n(?=[a-z]\w*\()", f"\n{code}")
+    return {part.split("(", 1)[0]: part.rstrip() for part in parts if part.strip()}
+
+
+def with_helpers(program: str) -> str:
+    """The text of a program below those definitions that it uses, and those that these use."""
+    known = definitions()
+    used, left = set[str](), [program]
+    while left:
+        for name in set(re.findall(r"[a-z]\w*", left.pop())) & known.keys() - used:
+            used.add(name)
+            left.append(known[name])
+    return "\n".join([*(known[name] for name in known if name in used), "", program])
 
 
 def array_type(dtype: str, dims: Sequence[int]) -> str:

@@ -15,9 +15,9 @@ from explore.operators.program_text import (
     Order,
     array_type,
     channels_last,
-    helpers,
     inverse,
     permuted,
+    with_helpers,
 )
 from ir.errors import Unsupported, UserError
 
@@ -47,6 +47,10 @@ class Tensor:
         """The sizes in the order in which they are stored."""
         return tuple(self.shape[axis] for axis in self.order)
 
+    def in_onnx_order(self, numbers: Array) -> Array:
+        """The tensor's numbers, as they are stored, as an array of its shape."""
+        return np.transpose(numbers.reshape(self.stored), inverse(self.order))
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
@@ -72,7 +76,7 @@ class Step:
     def text(self) -> str:
         """The text of the program, called `NAME`."""
         given = ",\n      ".join(_declared(p) for p in self.parameters)
-        return f"{helpers()}\n{NAME}({given}) =\n  {self.body}\n"
+        return with_helpers(f"{NAME}({given}) =\n  {self.body}\n")
 
 
 def _declared(p: Parameter) -> str:

@@ -5,9 +5,11 @@ import pytest
 
 import explore
 from codegen.runtime.session import Device
+from explore.networks.interpret_network import interpreted
 from explore.networks.network_layers import layers_of
 from explore.onnx_model.read_model import read_model
 from ir.errors import UserError
+from tests.support.light_models import light_model
 from tests.support.onnx_models import classifier, expected, whole
 
 
@@ -36,3 +38,17 @@ def test_inputs_are_given_once_and_all_of_them(device: Device) -> None:
         net(x, x=x)
     with pytest.raises(UserError, match="expected the inputs x; see 'y'"):
         net(x, y=x)
+
+
+@pytest.mark.parametrize(("name", "size"), [("squeezenet", 33), ("densenet121", 32)])
+def test_a_light_model_means_what_the_reference_says(name: str, size: int) -> None:
+    random = np.random.default_rng()
+    made = light_model(name, random, size)
+    layers = layers_of(read_model(made))
+    ((given, kind),) = layers.inputs.items()
+    inputs = {given: random.uniform(-1, 1, kind.shape).astype(np.float32)}
+    found = interpreted(layers, inputs)
+    for out, right in zip(found, expected(made, inputs, list(found)), strict=True):
+        t = layers.tensors[out]
+        error = np.linalg.norm(t.in_onnx_order(found[out]) - right) / np.linalg.norm(right)
+        assert error < 1e-5, out

@@ -1,0 +1,81 @@
+"""Tests of the operators of networks against the cases of `onnx.backend.test`, by the interpreter:
+each passes, or is refused with its node's name; none is wrong. `benchmarks/onnx_cases.py` tries all
+of them on a device."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from explore.networks.interpret_network import interpreted
+from explore.networks.network_layers import layers_of
+from explore.onnx_model.read_model import read_model
+from ir.errors import Unsupported
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from onnx.backend.test.case.node import _NodeTestCases as ONNX_CASES
+    from onnx.backend.test.case.node import (  # noqa: F401  (they add their cases)
+        averagepool,
+        clip,
+        concat,
+        conv,
+        convtranspose,
+        elu,
+        gemm,
+        globalaveragepool,
+        hardsigmoid,
+        leakyrelu,
+        lrn,
+        maxpool,
+        selu,
+        transpose,
+    )
+
+REFUSED = {
+    "test_convtranspose_3d": "in three dimensions",
+    "test_convtranspose_group_2": "in 2 groups",
+    "test_convtranspose_group_2_image_3": "in 2 groups",
+    "test_maxpool_with_argmax_2d_precomputed_pads": "its second result",
+    "test_maxpool_with_argmax_2d_precomputed_strides": "its second result",
+    "test_clip_default_int8_inbounds": "numbers of the type int8",
+    "test_clip_default_int8_max": "numbers of the type int8",
+    "test_clip_default_int8_min": "numbers of the type int8",
+}
+"""The cases that are refused, with words of the reason."""
+
+
+def agrees(case: Any) -> None:
+    """Check that a case's results are right."""
+    layers = layers_of(read_model(case.model))
+    for given, right in case.data_sets:
+        inputs = dict(zip(layers.inputs, map(np.asarray, given), strict=False))
+        found = interpreted(layers, inputs)
+        for name, want in zip(layers.outputs, right, strict=True):
+            t = layers.tensors[name]
+            assert t.shape == want.shape, case.name
+            out = found[layers.root(name)].reshape(t.shape)
+            np.testing.assert_allclose(
+                out, want, case.rtol, max(case.atol, 1e-5), err_msg=case.name
+            )
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        "Conv", "ConvTranspose", "Gemm", "MaxPool", "AveragePool", "GlobalAveragePool", "Clip",
+        "LeakyRelu", "HardSigmoid", "Elu", "Selu", "Concat", "Transpose", "LRN",
+    ],
+)  # fmt: skip
+def test_cases_of_onnx_pass_or_are_refused(operator: str) -> None:
+    names = set()
+    for case in ONNX_CASES:
+        if {node.op_type for node in case.model.graph.node} == {operator}:
+            names.add(case.name)
+            if case.name in REFUSED:
+                with pytest.raises(Unsupported, match=f"{operator} .*{REFUSED[case.name]}"):
+                    agrees(case)
+            else:
+                agrees(case)
+    assert names

@@ -1,0 +1,51 @@
+"""The light models of the `onnx` package with random weights, at any image size.
+
+They are brought to a newer opset: `onnx.reference` computes batch normalisation and softmax of
+older ones wrongly.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import numpy_helper, version_converter
+
+OPSET = 15
+FOLDER = Path(onnx.__file__).parent / "backend/test/data/light"
+
+
+def light_model(name: str, random: np.random.Generator, size: int | None = None) -> Any:
+    """A light model, whose weights are constants in the package, with random ones; its images are
+    `size` pixels high and wide."""
+    model = onnx.load(FOLDER / f"light_{name}.onnx")
+    model.ir_version, graph = 8, model.graph
+    arrays = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    shapes = {name: a.shape for name, a in arrays.items() if a.dtype == np.float32}
+    filled = [node for node in graph.node if node.op_type == "ConstantOfShape"]
+    shapes |= {node.output[0]: tuple(arrays[node.input[0]]) for node in filled}
+    rest = [node for node in graph.node if node.op_type != "ConstantOfShape"]
+    read = {name for node in rest for name in node.input}
+    arrays |= {name: _drawn(random, shape) for name, shape in shapes.items()}
+    del graph.node[:], graph.initializer[:], graph.value_info[:]
+    graph.node.extend(rest)
+    weights = [numpy_helper.from_array(a, name) for name, a in arrays.items() if name in read]
+    graph.initializer.extend(weights)
+    images = [i for i in graph.input if i.name in read and i.name not in arrays]
+    del graph.input[:]
+    graph.input.extend(images)
+    if size is not None:
+        dims = graph.input[0].type.tensor_type.shape.dim
+        dims[2].dim_value = dims[3].dim_value = size
+        graph.output[0].type.tensor_type.ClearField("shape")
+    return version_converter.convert_version(model, OPSET)
+
+
+def _drawn(random: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Weights that keep numbers about as large as they are; those of one axis, such as variances,
+    are near 1."""
+    if len(shape) < 2:
+        return random.uniform(0.5, 1.5, shape).astype(np.float32)
+    scale = np.sqrt(2 / max(1, int(np.prod(shape[1:]))))
+    return np.asarray(random.standard_normal(shape) * scale, np.float32)
