@@ -3,16 +3,20 @@
 Where the loads of a loop are guarded (a padded image) and no guard varies inside, the loop is
 spelled up to three times: without guards, where all of them hold, which is nearly everywhere; with
 the guards that are left, where those that all loads have in common hold (a row is inside the image,
-not so its ends); and with all guards elsewhere. Only guards that all work-items of a group decide
-alike are taken out, so that none waits for another.
+not so its ends); and with all guards elsewhere. Where guards vary inside (with the rows of a
+window), it is spelled twice: without guards, where all of them hold in all turns; and elsewhere
+with guards, which the loops inside it test anew. Only guards that work-items beside each other
+decide alike are taken out, so that few wait for another.
 """
 
 # key: s statement
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 
-from codegen.index.condition import NEVER, Condition, both, shared, substitute_in
+from codegen.index.atoms import Var
+from codegen.index.condition import ALWAYS, NEVER, Condition, both, shared, substitute_in
 from codegen.tree.statements import (
     Barrier,
     Block,
@@ -26,35 +30,78 @@ from codegen.tree.statements import (
     subvalues,
 )
 
+IN_STEP = 8  # work-items beside each other, of which few should wait for others
+
+
+@dataclass(frozen=True, slots=True)
+class CommonGuards:
+    """The conditions to test before a loop, and whether guards vary inside it; `running` are the
+    trip counts of the loops that have a counter."""
+
+    tests: tuple[Condition, ...]
+    vary: bool
+    running: Mapping[str, int]
+
 
 def told_apart(kernel: Kernel) -> frozenset[str]:
-    """The ids that differ between work-items of a group."""
-    return frozenset(
-        i.name for i in kernel.ids if i.kind != "group" and kernel.local_size[i.dimension] > 1
-    )
+    """The ids that differ between work-items of a group that lie beside each other, and so run in
+    step: those of the first dimensions, until these have IN_STEP work-items."""
+    beside, found = 1, set[str]()
+    for dimension, size in enumerate(kernel.local_size):
+        if size > 1 and beside < IN_STEP:
+            ids = (i for i in kernel.ids if i.dimension == dimension and i.kind != "group")
+            found |= {i.name for i in ids}
+        beside *= size
+    return frozenset(found)
 
 
 def common_guards(
     loop: For, spelled: frozenset[str], values: Mapping[str, int], apart: frozenset[str]
-) -> tuple[Condition, ...]:
-    """The conditions to test before a loop: that all guards of its loads hold, then what all guards
-    have in common; one that is always true is left out.
+) -> CommonGuards | None:
+    """The conditions to test before a loop: that all guards of its loads hold, then, unless guards
+    vary inside, what all guards have in common; one that is always true is left out.
 
-    () if a guard varies with a loop inside that is not `spelled` out or with an id in `apart`, or
-    if there is a barrier inside. `values` are those of the spelled-out loops around.
+    None if nothing is to be tested, if a guard varies with an id in `apart`, or with a loop in a
+    way that its first and last turn do not tell of, or if there is a barrier inside. `values` are
+    those of the `spelled` out loops around.
     """
     inside = list(statements(loop))
     if any(isinstance(s, Barrier) for s in inside):
-        return ()
-    loops = {s.var: s.count for s in inside if isinstance(s, For)}
-    varying = (loops.keys() - spelled) | apart
+        return None
+    turns = {s.var: range(s.count) for s in inside if isinstance(s, For)}
+    running = {name: len(all_turns) for name, all_turns in turns.items() if name not in spelled}
+    guards = dict.fromkeys(_guards(loop))
+    if any(g.names & apart or not _told_by_ends(g, running) for g in guards):
+        return None
     found: list[Condition] = []
-    for guard in dict.fromkeys(_guards(loop)):
-        if guard.names & varying:
-            return ()
-        found += _copies(guard, {n: loops[n] for n in sorted(guard.names & loops.keys())}, values)
+    for guard in guards:
+        copied = {n: turns[n] for n in sorted(guard.names & turns.keys() - running.keys())}
+        ends = _ends(guard, running)
+        found += _copies(guard, {**copied, **ends}, values, without=ALWAYS if ends else NEVER)
+    vary = any(guard.names & running.keys() for guard in guards)
     whole, each = both(*found), shared(found)
-    return tuple(c for c in dict.fromkeys((whole, each)) if c.parts)
+    tests = tuple(c for c in dict.fromkeys((whole,) if vary else (whole, each)) if c.parts)
+    return CommonGuards(tests, vary, running) if tests and whole != NEVER else None
+
+
+def in_all_turns(condition: Condition, running: Mapping[str, int]) -> Condition:
+    """The condition that a condition holds in all turns of the `running` loops; the condition
+    itself where their first and last turns do not tell that."""
+    if not condition.names & running.keys() or not _told_by_ends(condition, running):
+        return condition
+    return both(*_copies(condition, _ends(condition, running), {}, without=ALWAYS))
+
+
+def _told_by_ends(condition: Condition, running: Collection[str]) -> bool:
+    """True if each comparison holds in all turns of the `running` loops where it holds in the first
+    and the last turn of each."""
+    atoms = (atom for part in condition.parts for atom, _ in part.terms)
+    return all(isinstance(atom, Var) or atom.names.isdisjoint(running) for atom in atoms)
+
+
+def _ends(guard: Condition, running: Mapping[str, int]) -> dict[str, Sequence[int]]:
+    """The first and the last turn of each of the `running` loops that a guard varies with."""
+    return {n: sorted({0, running[n] - 1}) for n in sorted(guard.names & running.keys())}
 
 
 def _guards(s: Statement) -> Iterator[Condition]:
@@ -72,11 +119,14 @@ def _guards(s: Statement) -> Iterator[Condition]:
 
 
 def _copies(
-    guard: Condition, counts: Mapping[str, int], values: Mapping[str, int]
+    guard: Condition,
+    turns: Mapping[str, Sequence[int]],
+    values: Mapping[str, int],
+    without: Condition,
 ) -> Iterator[Condition]:
-    """The conditions that a guard becomes in the copies that spelled-out loops make of it, without
-    those that never hold; `counts` are the loops' trip counts."""
-    for choice in product(*map(range, counts.values())):
-        here = substitute_in(guard, {**values, **dict(zip(counts, choice, strict=True))})
-        if here != NEVER:
+    """The conditions that a guard becomes in these turns of loops, but for those that are
+    `without`."""
+    for choice in product(*turns.values()):
+        here = substitute_in(guard, {**values, **dict(zip(turns, choice, strict=True))})
+        if here != without:
             yield here

@@ -9,6 +9,7 @@ from codegen.index.condition import ALWAYS, NEVER, Condition, beyond, substitute
 from codegen.index.index import Index
 from codegen.index.substitute import evaluate, substitute
 from codegen.memory.unrolled_registers import InMemory, Layout, Registers, is_aligned
+from codegen.opencl.common_guards import in_all_turns
 from codegen.opencl.constant_folding import Folding, folded
 from codegen.opencl.index_text import condition_to_c, needs_64
 from codegen.opencl.integer_text import (
@@ -68,6 +69,20 @@ def is_plain(e: Load) -> bool:
     return e.memory.space is Space.GLOBAL and e.width == 1 and e.memory.scalar == "float"
 
 
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The condition that holds at a place of the text, in all turns of the `running` loops, and
+    those that do not hold; `steady` says that guards are the same in the whole loop there."""
+
+    known: Condition = ALWAYS
+    denied: tuple[Condition, ...] = ()
+    steady: bool = False
+    running: Mapping[str, int] = field(default_factory=dict)
+
+
+NO_FACTS = Facts()
+
+
 @dataclass(slots=True)
 class Expressions:
     """The spelling of the values of one kernel as text."""
@@ -77,9 +92,7 @@ class Expressions:
     naming: Naming
     folding: Folding
     values: dict[str, int] = field(default_factory=dict)  # of the spelled-out loops around
-    known: Condition = ALWAYS  # what holds here
-    denied: Condition = NEVER  # what does not hold here
-    steady: bool = False  # whether guards are the same in the whole loop here
+    facts: Facts = NO_FACTS
     divisions: set[Division] = field(default_factory=set)
     functions: set[tuple[str, int]] = field(default_factory=set)  # those on numbers, and widths
     instructions: dict[str, Instruction] = field(default_factory=dict)
@@ -87,10 +100,9 @@ class Expressions:
     holes: dict[object, Varying[str]] = field(default_factory=dict)
     open: list[Varying[str]] = field(default_factory=list)  # of the pattern that is being spelled
 
-    def guarded(self, known: Condition, denied: Condition, steady: bool) -> None:
-        """Set the conditions that hold (`known`) and that do not (`denied`) for what is spelled
-        from here on; `steady` says that its guards do not change within the loop."""
-        self.known, self.denied, self.steady = known, denied, steady
+    def given(self, facts: Facts) -> None:
+        """Set what holds for what is spelled from here on."""
+        self.facts = facts
         self.copies.clear()
 
     # ---- copies
@@ -110,7 +122,7 @@ class Expressions:
     def pattern(self, s: Store, value: Value) -> Pattern | None:
         """The text of a store for all places where its value is folded to `value`; None if the
         store would change nothing."""
-        if self.denied != NEVER:
+        if self.facts.denied:
             value = folded(value, self.values, self.tested)
             if value == Load(s.memory, s.index, kind_of(s.value).width, s.half):
                 return None
@@ -120,8 +132,16 @@ class Expressions:
     def tested(self, condition: Condition, values: Mapping[str, int]) -> Condition:
         """The part of a condition that has to be tested here, with these values of loops; NEVER if
         the condition is known to be false."""
-        here = beyond(substitute_in(condition, values), self.known)
-        return NEVER if {*self.denied.parts} <= {*here.parts} else here
+        here = beyond(substitute_in(condition, values), self.facts.known)
+        left = tuple(part for part in here.parts if not self.follows(part))
+        here = here if len(left) == len(here.parts) else Condition(left)
+        denied = any({*other.parts} <= {*here.parts} for other in self.facts.denied)
+        return NEVER if denied else here
+
+    def follows(self, part: Index) -> bool:
+        """True if part ≥ 0 follows, in all turns of the running loops, from what is known here."""
+        asked = in_all_turns(Condition((part,)), self.facts.running)
+        return beyond(asked, self.facts.known) == ALWAYS
 
     def hole(self, what: object, names: frozenset[str], spell: Callable[[], str]) -> str:
         """The text of `what`, by `spell`, or a hole for that text if it changes with the
@@ -137,6 +157,9 @@ class Expressions:
     def assigned(self, s: Store, e: Value) -> str:
         w = kind_of(s.value).width
         if isinstance(e, Repack) and e.kind.scalar == "half":
+            if self.in_vectors(s.memory, s.index, s.half, w):
+                bits = self.pointed(s.memory, s.index, Kind("ushort", w), s.half)
+                return f"{bits} = {self.function('to_half', e.e)};"
             value, place = self.text(e.e), self.pointer(s.memory, s.index, s.half)
             return f"vstore_half{suffix(w)}_rte({value}, 0, {place});"
         value = self.text(e)
@@ -279,8 +302,15 @@ class Expressions:
         assert isinstance(inner, Load)
         if inner.memory.scalar == "bfloat":
             return self.function("from_bfloat", inner)
+        if self.in_vectors(inner.memory, inner.index, inner.half, kind.width):
+            return self.function("from_half", Repack(inner, Kind("ushort", kind.width)))
         place = self.pointer(inner.memory, inner.index, inner.half)
         return f"vload_half{suffix(kind.width)}(0, {place})"
+
+    def in_vectors(self, memory: Memory, i: Index, half: Index | None, w: int) -> bool:
+        """True if w numbers of a memory lie as a vector of their bits does. `vload_halfN` and its
+        like promise nothing of that, and NVIDIA's compiler moves their numbers one by one."""
+        return w in (2, 4, 8, 16) and is_aligned(flat(memory, i, half), w)
 
     def bits(self, e: Value, kind: Kind) -> str:
         """The text of the bits of narrow numbers, which are loaded as such."""
@@ -312,7 +342,7 @@ class Expressions:
         if here == ALWAYS:
             return self.value(a)
         test = self.condition(here)
-        if self.steady and isinstance(a, Load) and is_plain(a):
+        if self.facts.steady and isinstance(a, Load) and is_plain(a):
             at = self.address(a.memory, a.index, a.half)
             cell = f"{self.name(a.memory)}[{test} ? {at} : 0]"
             return f"select({self.text(b)}, {cell}, {test})", PRIMARY

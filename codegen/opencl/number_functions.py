@@ -96,6 +96,9 @@ NUMBER_FUNCTIONS: Mapping[str, NumberFunction] = {
         "ushort",
         "ushort@ bits; vstore_half@_rte(x, 0, (__private half *)&bits); return bits;",
     ),
+    "from_half": NumberFunction(
+        "ushort", "float", "return vload_half@(0, (__private const half *)&x);"
+    ),
     "from_bfloat": NumberFunction("ushort", "float", "return as_float@(convert_uint@(x) << 16);"),
     "to_bfloat": NumberFunction(
         "float",

@@ -3,15 +3,15 @@
 # key: s statement, w width
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
-from codegen.index.condition import ALWAYS, NEVER, Condition, beyond, substitute_in
+from codegen.index.condition import ALWAYS, NEVER, Condition, beyond, both, substitute_in
 from codegen.index.substitute import evaluate
 from codegen.memory.unrolled_registers import InMemory, Layout, Registers, layouts, spelled_loops
-from codegen.opencl.common_guards import common_guards, told_apart
+from codegen.opencl.common_guards import CommonGuards, common_guards, told_apart
 from codegen.opencl.constant_folding import folding
-from codegen.opencl.expression_text import Expressions
+from codegen.opencl.expression_text import Expressions, Facts
 from codegen.opencl.index_text import counter
 from codegen.opencl.integer_text import type_text
 from codegen.opencl.memory_names import names_in, spellings
@@ -103,7 +103,7 @@ class Writer:
                 self.fill(*fill, depth)
             case For(var, count, body, _) if var in self.spelled:
                 self.expanded(var, count, body, depth)
-            case For() if not self.settled and (guards := self.guards(s)):
+            case For() if not self.settled and (guards := self.guards(s)) is not None:
                 self.apart_by(guards, s, depth)
             case For():
                 self.loop(s, depth)
@@ -130,28 +130,37 @@ class Writer:
         else:
             self.line(depth, "}")
 
-    def guards(self, s: For) -> tuple[Condition, ...]:
-        return common_guards(s, self.spelled, self.spell.values, self.apart)
+    def guards(self, s: For) -> CommonGuards | None:
+        """The guards to test before a loop; None where no test is left that may hold here."""
+        found = common_guards(s, self.spelled, self.spell.values, self.apart)
+        if found is None:
+            return None
+        tests = tuple(t for t in found.tests if self.spell.tested(t, {}) not in (ALWAYS, NEVER))
+        return replace(found, tests=tests) if tests else None
 
-    def apart_by(self, guards: tuple[Condition, ...], s: For, depth: int) -> None:
-        """Write a loop once for each of `guards`, under a test of it and without the guards that
-        then hold, and once with all its guards for where none of them holds."""
-        self.settled = True
-        start, failed = "if", NEVER
-        for guard in guards:
-            self.line(depth, f"{start} ({self.spell.condition(guard)}) {{")
-            self.spell.guarded(guard, beyond(failed, guard), steady=failed != NEVER)
+    def apart_by(self, guards: CommonGuards, s: For, depth: int) -> None:
+        """Write a loop once for each of the tests of its `guards`, under this test and without the
+        guards that then hold, and once with its guards for where none of them holds."""
+        settled, facts = self.settled, self.spell.facts
+        start, failed = "if", facts.denied
+        for test in guards.tests:
+            self.line(depth, f"{start} ({self.spell.condition(test)}) {{")
+            self.settled = True
+            denied = tuple(beyond(other, test) for other in failed)
+            steady = len(failed) > len(facts.denied)
+            self.spell.given(Facts(both(facts.known, test), denied, steady, guards.running))
             self.loop(s, depth + 1)
-            start, failed = "} else if", guard
-        self.spell.guarded(ALWAYS, failed, steady=True)
+            start, failed = "} else if", (*failed, test)
+        self.settled = not guards.vary
+        self.spell.given(Facts(facts.known, failed, not guards.vary, facts.running))
         self.line(depth, "} else {")
         begun = len(self.lines)
         self.loop(s, depth + 1)
         if len(self.lines) == begun:
             self.lines.pop()
         self.line(depth, "}")
-        self.spell.guarded(ALWAYS, NEVER, steady=False)
-        self.settled = False
+        self.settled = settled
+        self.spell.given(facts)
 
     def definitions(self, loop: str | None, depth: int) -> None:
         for text in self.naming.lines(loop):

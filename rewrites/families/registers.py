@@ -22,6 +22,8 @@ from rewrites.engine.strategy import seq, skip
 from rewrites.families.registers_dots import dot_forms
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.register_block import (
+    in_turns,
+    loaded_in_vectors,
     longest_inside,
     longest_outside,
     on_reduction,
@@ -35,7 +37,7 @@ from rewrites.nest.named_nest import arranged
 from rewrites.nest.normal_form import normalise
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.padding_for_tiles import room
-from rewrites.storing.stored_views import Choices, prepare
+from rewrites.storing.stored_views import Choices, Windows, prepare
 from rewrites.tuning.family import (
     SMALL,
     Family,
@@ -58,6 +60,8 @@ class Registers:
     level: Level = Level.GROUP
     tall: bool = False  # also a block over the second-innermost columns
     taps_inside: bool = False  # the longest reduction is the outermost loop
+    swept: bool = False  # a worker makes a line of blocks, one after the other
+    in_vectors: bool = False  # numbers of several steps are loaded as a vector
 
 
 def registers(params: frozenset[str], form: Registers) -> Strategy:
@@ -119,16 +123,33 @@ def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
         .tile("lines", named("ty"), "line tiles", "line block")
         .then(stage("room for tiles", room(params)) if form.choices.room else skip)
     )
-    tiles = ("batch", "line tiles", "column tiles", "row tiles")
+    outside, along = ("batch", "line tiles"), ("column tiles", "row tiles")
     block = ("line block", "column block", "row block")
     sums = (
-        tiled.order(*tiles, *block)
+        tiled.order(*outside, *along, *block)
         .then(_longest(form))
         .then(split_innermost(named("k")))
         .into_sum(*block)
+        .inside(_in_vectors if form.in_vectors else skip)
     )
-    lowered = over(sums, form.level, tiles, stage("a block in registers", unrolled_spine))
-    return stage("a block of results for each work-item", lowered)
+    made = stage("a block in registers", unrolled_spine)
+    if not form.swept:
+        lowered = over(sums, form.level, (*outside, *along), made)
+        return stage("a block of results for each work-item", lowered)
+    if not sums.count(*outside):
+        raise Refused("expected lines of results, found only one: nothing would go in parallel")
+    turns = in_turns(sums.count(*along), made)
+    lowered = over(sums, form.level, outside, stage("block after block", turns))
+    return stage("a line of blocks of results for each work-group", lowered)
+
+
+def _in_vectors(e: Expr) -> Rewritten | None:
+    """The sums in e with the numbers of several steps loaded as vectors; refused where vectors are
+    summed up already."""
+    made = stage("steps loaded as vectors", on_reduction(loaded_in_vectors))(e)
+    if made is None:
+        raise Refused("expected numbers of which several steps load a vector, found vectors")
+    return made
 
 
 def _longest(form: Registers) -> Strategy:
@@ -140,6 +161,19 @@ def _longest(form: Registers) -> Strategy:
 REGISTERS = Trait("registers", "sums of products by blocks in registers")
 TALL = Trait("tall", "a block over two dimensions of pixels")
 TAPS = Trait("taps", "the longest sum (channels) is the outermost loop, taps inside it")
+SWEPT = Trait(
+    "swept", "a work-group makes a line of blocks, one after the other", weight=4.0, alone=True
+)
+VECTOR_LOADS = Trait(
+    "vector-loads", "numbers of several steps of the sum are loaded and made floats as a vector"
+)
+ORDERS = (  # taps, swept, vector-loads
+    (False, False, False),
+    (True, False, False),
+    (False, True, False),
+    (False, False, True),
+    (False, True, True),
+)
 TUNING = Tuning(
     "registers",
     {
@@ -160,12 +194,17 @@ OVER_PIXELS = replace(TUNING, sides=Sides(pixels=("tr", "v", "ty"), channels=("t
 def registers_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
     """The forms of the family `registers` for a program, those that store one of `views`."""
     stored = stored_choices(p, views, named("tr") * named("v"), named("tx"))
-    for (traits, choices), level, tall, taps in product(
-        stored, (Level.GROUP, Level.GLOBAL), (False, True), (False, True)
+    for (traits, choices), level, tall, (taps, swept, in_vectors) in product(
+        stored, (Level.GROUP, Level.GLOBAL), (False, True), ORDERS
     ):
-        flipped = choices.flipped
-        more = {ITEMS: level is Level.GLOBAL, TALL: tall, TAPS: taps, FLIPPED: flipped}
-        way = Way(registers, parameter_names(p), Registers(choices, level, tall, taps))
+        flipped, items = choices.flipped, level is Level.GLOBAL
+        plain = choices.windows is Windows.NONE and not flipped
+        if (swept and items) or ((swept or in_vectors) and not plain):
+            continue
+        more = {ITEMS: items, SWEPT: swept, TALL: tall, TAPS: taps}
+        more |= {VECTOR_LOADS: in_vectors, FLIPPED: flipped}
+        choice = Registers(choices, level, tall, taps, swept, in_vectors)
+        way = Way(registers, parameter_names(p), choice)
         tuning = OVER_PIXELS if flipped else TUNING
         yield Form("registers", (*traits, *chosen(more)), way, tuning)
     yield from dot_forms(p, views, TALL, TUNING)

@@ -6,13 +6,14 @@ in registers."""
 import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
+from math import prod
 
-from ir.core.nodes import Expr, Get, Level, Reduce, Var
+from ir.core.nodes import Expr, Get, Let, Level, Map, Reduce, Var
 from ir.core.size import Size, named, show_size
 from ir.core.terms import free, once, subterms
 from ir.core.type_rules import size_of, type_of
-from ir.core.types import Array
-from rewrites.analysis.binder_names import value_of
+from ir.core.types import Array, Scalar, Type
+from rewrites.analysis.binder_names import plural, value_of
 from rewrites.engine.places import of_array, of_function, of_rest, of_start, of_value
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
@@ -41,8 +42,9 @@ from rewrites.nest.named_nest import Nest
 from rewrites.nest.normal_form import nested_reductions, simplify
 from rewrites.nest.reshape import rounded
 from rewrites.nest.spine import body, inside
+from rewrites.number_laws.widening import float_once
 
-SHORT = 16  # reductions up to here are unrolled whole
+SHORT = 16  # nests of reductions of so many steps are unrolled whole
 
 
 def vectors() -> Strategy:
@@ -75,7 +77,11 @@ def innermost_reduction(s: Strategy) -> Strategy:
 
 def trips(e: Expr) -> list[Size]:
     """The lengths of a nest of reductions, outermost first."""
-    return [size_of(e.xs), *trips(e.f.body)] if isinstance(e, Reduce) else []
+    return [size_of(e.xs), *trips(_below_lets(e.f.body))] if isinstance(e, Reduce) else []
+
+
+def _below_lets(e: Expr) -> Expr:
+    return _below_lets(e.body) if isinstance(e, Let) else e
 
 
 def weight(n: Size) -> int:
@@ -145,6 +151,14 @@ def parallel(n: int, level: Level, inner: Strategy) -> Strategy:
     return inside(here)
 
 
+def in_turns(n: int, inner: Strategy) -> Strategy:
+    """The strategy that makes the n outer maps of a spine loops, not unrolled, and applies `inner`
+    inside."""
+    if n == 0:
+        return inside(inner)
+    return inside(seq(body(in_turns(n - 1, inner)), to_seq()))
+
+
 WORKERS = {Level.GROUP: "work-groups", Level.GLOBAL: "work-items"}
 
 
@@ -178,17 +192,57 @@ def _epilogue_source(e: Expr) -> Rewritten | None:
 
 def loop_nest(e: Expr, unrolled: bool = True, block: Strategy = unrolled_spine) -> Rewritten | None:
     """The nest of reductions e as loops around an unrolled block, with its operands in registers;
-    else None."""
+    else None. The innermost loop is unrolled, and a nest of few steps whole, so that its steps
+    share what they load."""
+    whole = unrolled and weight(prod(trips(e), start=1)) <= SHORT
+    return _loops(whole, unrolled, block, e)
+
+
+def _loops(whole: bool, unrolled: bool, block: Strategy, e: Expr) -> Rewritten | None:
     if not isinstance(e, Reduce):
         return None
-    deeper = isinstance(e.f.body, Reduce)
-    loops = partial(loop_nest, unrolled=unrolled, block=block)
-    step = loops if deeper else partial(held, block=block)
+    deeper = isinstance(_below_lets(e.f.body), Reduce)
+    loops = inside(partial(_loops, whole, unrolled, block))
     return seq(
         of_start(unrolled_spine),
-        of_function(step),
-        to_reduce_seq(unrolled=unrolled and not deeper),
+        of_function(loops if deeper else partial(held, block=block)),
+        to_reduce_seq(unrolled=whole or (unrolled and not deeper)),
     )(e)
+
+
+def loaded_in_vectors(e: Expr) -> Rewritten | None:
+    """The nest of sums e, cut into chunks, with the operands of a chunk that are numbers, not
+    vectors, loaded a vector of steps at a time, and made floats at once where they are read as
+    floats; else None."""
+    if not isinstance(e, Reduce) or not isinstance(e.f.body, Reduce):
+        return None
+    if isinstance(e.f.body.f.body, Reduce):
+        return of_function(loaded_in_vectors)(e)
+    return of_function(_chunk_in_vectors)(e)
+
+
+def _chunk_in_vectors(e: Expr) -> Rewritten | None:
+    terms = [t for t in operand_terms(e) if _steps(type_of(t)) is not None]
+    step: Strategy = skip
+    for t in reversed(terms):
+        kept = seq(attempt(copy_deep()), _innermost_in_vectors, unrolled_spine, to_private())
+        shared = share(term=t, name=plural(value_of(t)))
+        step = seq(shared, attempt(float_once()), of_value(kept), of_rest(step))
+    return step(e) if terms else None
+
+
+def _innermost_in_vectors(e: Expr) -> Rewritten | None:
+    """The maps e with the innermost one over vectors of all its elements."""
+    if isinstance(e, Map) and isinstance(e.f.body, Map):
+        return of_function(_innermost_in_vectors)(e)
+    return vectorize_map(v=size_of(e.xs))(e) if isinstance(e, Map) else None
+
+
+def _steps(t: Type) -> Size | None:
+    """The length of the innermost dimension of an array of numbers; None for another type."""
+    if not isinstance(t, Array):
+        return None
+    return t.size if isinstance(t.elem, Scalar) else _steps(t.elem)
 
 
 def held(e: Expr, block: Strategy = unrolled_spine) -> Rewritten | None:

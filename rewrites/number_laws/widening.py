@@ -5,7 +5,7 @@ Fast algorithms transform floats: their sums of halves or bytes would lose too m
 
 # key: e term, xs array, ys the same numbers as floats, x y narrow numbers
 
-from ir.core.nodes import Binary, Expr, Lit, Map, Pad, Select, Store, Unary, Var
+from ir.core.nodes import Binary, Expr, Let, Lit, Map, Pad, Select, Store, Unary, Var
 from ir.core.terms import children, free, lam, let, rebuild, substitute
 from ir.core.type_rules import type_of
 from ir.core.types import FLOAT, NARROW_REALS, Array, Scalar, Type, equal
@@ -41,6 +41,21 @@ def widen(e: Expr, name: str) -> Expr | None:
         return None
     floats = Store(_made_floats(xs))
     return let(name, floats, wide, lambda ys: substitute(body, {name: ys})) if same else None
+
+
+@rule("let x = xs in e  =  let y = map float xs in e',  e reads x as floats only")
+def float_once(e: Let) -> Expr | None:
+    """An array of narrow numbers that has a name, and all of which a term makes floats before it
+    does anything else with them, has its floats in the place of its numbers under this name."""
+    match e:
+        case Let(Var(name, t), xs, rest) if (wide := _of_floats(t)) is not None:
+            try:
+                body = retype(rest, {name: wide}, _instead)
+                same = equal(type_of(body), type_of(rest))
+            except IllTyped:
+                return None
+            return Let(Var(name, wide), _made_floats(xs), body) if same else None
+    return None
 
 
 def _free_variable(e: Expr, name: str) -> Var | None:

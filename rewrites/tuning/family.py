@@ -23,6 +23,7 @@ POWERS = (1, 2, 4, 8, 16, 32, 64)
 SMALL = (1, 2, 3, 4, 5, 6, 7, 8)
 
 STAGED_WHERE_LOCAL_IS_ORDINARY = 0.125  # how often copies to local memory are tried on a CPU
+ALONE_ON_A_GPU = 0.125  # how often work-groups of one work-item that does much are tried there
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class Trait:
     stores: bool = False  # a view is made real in global memory
     weight: float = 1.0
     staged: bool = False  # tiles are copied to local memory
+    alone: bool = False  # a work-item does by itself, in turns, what a work-group could share
     tile: int | None = None  # results a side of a transformed tile
     instruction: str | None = None  # of the table, which a device may have or not
     loses: float = 0.0  # of each product, at most, by numbers of fewer bits
@@ -132,9 +134,11 @@ class Form:
     def weight(self, dedicated_local: bool) -> float:
         """The rate at which this form is tried, relative to other forms of its family; copies to
         local memory are tried less often where that is ordinary memory (`dedicated_local`
-        false)."""
+        false), and work-items that do much by themselves where it is not."""
         staged = any(trait.staged for trait in self.traits) and not dedicated_local
+        alone = any(trait.alone for trait in self.traits) and dedicated_local
         rate = STAGED_WHERE_LOCAL_IS_ORDINARY if staged else 1.0
+        rate *= ALONE_ON_A_GPU if alone else 1.0
         return rate * prod(trait.weight for trait in self.traits)
 
 

@@ -48,17 +48,23 @@ def test_a_lowered_program_agrees_with_the_interpreter(session: Session, name: s
 
 def test_a_guard_that_a_loop_has_in_common_is_tested_before_it() -> None:
     text = source(PROGRAMS["guard of whole loops"])
-    inside, outside = re.findall(r"for \(int i_x .*?\}", text, re.DOTALL)
-    assert "if (grp0 + i_row >= 1 && grp0 + i_row < 21) {\n      for (int i_x " in text
+    everywhere, inside, outside = re.findall(r"for \(int i_x .*?\}", text, re.DOTALL)
+    assert "if (grp0 >= 1 && grp0 < 19) {\n    for (int i_row " in text
+    assert "if (grp0 + i_row >= 1 && grp0 + i_row < 21) {\n        for (int i_x " in text
+    assert "rows_0 = rows_[" in everywhere
     assert "rows_0 = rows_[" in inside
     assert "rows_0 = 0.0f" in outside
 
 
-@pytest.mark.parametrize(
-    "name", ["guard of whole loops, by items", "guard that varies in the loop"]
-)
-def test_a_guard_stays_in_its_loop_where_it_varies_or_work_items_differ(name: str) -> None:
-    text = source(PROGRAMS[name])
+def test_a_guard_that_varies_in_a_loop_is_tested_for_all_turns_before_it() -> None:
+    inside, outside = source(PROGRAMS["guard that varies in the loop"]).split("else")
+    assert "if (grp0 >= 5 && grp0 < 6) {" in inside
+    assert "?" not in inside
+    assert "(grp0 + i_x >= 5 && grp0 + i_x < 25 ? xs_[" in outside
+
+
+def test_a_guard_stays_in_its_loop_where_work_items_differ() -> None:
+    text = source(PROGRAMS["guard of whole loops, by items"])
     assert "?" in text
     assert "if (" not in text
 

@@ -11,7 +11,7 @@ from codegen.index.condition import NEVER, less, substitute_in
 from codegen.index.index import Index, var
 from codegen.memory.unrolled_registers import layouts, spelled_loops
 from codegen.opencl.constant_folding import Folding, folded
-from codegen.opencl.expression_text import Expressions
+from codegen.opencl.expression_text import Expressions, Facts
 from codegen.opencl.memory_names import spellings
 from codegen.opencl.name_addresses import Naming
 from codegen.opencl.text_patterns import Varying
@@ -114,7 +114,7 @@ def test_what_holds_around_a_copy_is_not_taken_from_another() -> None:
     spell = expressions(STORES["of choices"])
     spell.values.update(i=0, j=0, k=0)
     assert spell.statement(STORES["of choices"]) == "xs[g * 3] = (g < 2 ? xs[g] : 0.0f);"
-    spell.guarded(less(G, 2), NEVER, steady=False)
+    spell.given(Facts(less(G, 2)))
     assert spell.statement(STORES["of choices"]) == "xs[g * 3] = xs[g];"
 
 

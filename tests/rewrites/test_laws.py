@@ -176,6 +176,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (accumulators.rounded_later, {}, "h : half", "float(h)"),
     (widening.float_product, {}, "h : half", "float(h)"),
     (widening.widen, {"name": "xs"}, XS, "map(x -> -x, xs)"),
+    (widening.float_once, {}, XS, "let! ys = xs map(y -> -y, ys)"),
     (accumulators.split_loop, {"k": 4}, XS, "reduceSeq(0.0, (acc, x) -> acc + x, xs)"),
     (accumulators.sum_afresh, {}, f"{XS}, f : float", "reduceSeq(f, (acc, x) -> acc + x, xs)"),
     (zero_points.zero_points_out, {}, "xs : [int]6", SUM.format(0, "xs")),

@@ -6,7 +6,7 @@ from rewrites.number_laws.accumulators import (
     sum_afresh,
     sum_in_float,
 )
-from rewrites.number_laws.widening import float_product, widen
+from rewrites.number_laws.widening import float_once, float_product, widen
 from rewrites.number_laws.zero_points import zero_points_out
 from tests.support.condition import Condition as C
 
@@ -46,6 +46,12 @@ CONDITIONS = [
       "map((x, i) -> float(x) + float(i), zip(xs, is))", {"name": "xs"}, {"name": "is"}),
     C(widen, "the result is made of floats", HALVES, "map(x -> {}, xs)", "float(x)", "max(x, h)",
       {"name": "xs"}),
+    C(float_once, "floats are all that is read", HALVES, "let! ys = xs map(y -> float({}), ys)",
+      "y", "y * h"),
+    C(float_once, "the numbers are narrower than floats", HALVES,
+      "let! ys = {} map(y -> float(y), ys)", "xs", "is"),
+    C(float_once, "the result is made of floats", HALVES, "let! ys = xs map(y -> {}, ys)",
+      "float(y)", "max(y, h)"),
     C(split_loop, "k divides n", HALVES, "reduceSeq(f, (acc, x) -> acc + float(x), xs)", {"k": 3},
       {"k": 4}),
     C(sum_afresh, "the loop goes on from a variable", HALVES,

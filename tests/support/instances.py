@@ -78,6 +78,7 @@ from rewrites.laws import hoisting as out
 from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
 from rewrites.laws.affine_views import at_level
+from rewrites.laws.lower import replaced
 from rewrites.number_laws import accumulators, units, widening
 from rewrites.number_laws import zero_points as zeros
 from tests.support.narrowed import number
@@ -394,6 +395,14 @@ def read_as_floats(g: Terms) -> Instance:
     )
     assert isinstance(xs, Var)
     return Map(sums, windows), {"name": xs.name}
+
+
+def named_for_floats(g: Terms) -> Expr:
+    """A random let that gives a name to narrow numbers, which its body makes floats first."""
+    e, arguments = read_as_floats(g)
+    name = str(arguments["name"])
+    xs = Var(name, g.params[name])
+    return Let(Var("named", xs.type), xs, replaced(e, xs, Var("named", xs.type)))
 
 
 def loop(g: Terms) -> Instance:
@@ -1077,6 +1086,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     accumulators.sum_in_float: plain(narrow_sum),
     widening.float_product: plain(float_of_product),
     widening.widen: read_as_floats,
+    widening.float_once: plain(named_for_floats),
     accumulators.rounded_later: plain(rounded_float),
     accumulators.split_loop: loop,
     accumulators.sum_afresh: plain(loop_of_narrow),
