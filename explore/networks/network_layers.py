@@ -4,6 +4,7 @@ equal programs share one."""
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
@@ -135,7 +136,8 @@ def _last(node: Node, inputs: "list[Tensor | None]") -> bool:
 
 def _add(made: Layers, known: dict[str, int], site: Site, which: int, output: str) -> None:
     step = step_of(site, which)
-    made.tensors[output] = Tensor(output, step.kind, step.last)
+    several = step.kind.elements > prod(step.kind.shape[:2])  # numbers of a channel: else all lies
+    made.tensors[output] = Tensor(output, step.kind, step.last and several)  # alike in both orders
     if not step.body:
         root = made.root(str(step.parameters[0].given))
         if output not in made.outputs and root not in made.outputs:

@@ -16,7 +16,8 @@ from explore.onnx_model.onnx_graph import Graph
 from explore.options import options as asked_options
 from explore.options.stored_fields import Fields
 from explore.results.front import usable
-from explore.run.run import Run, start
+from explore.results.guarded_database import FILE as DATABASE
+from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import Target, target_of
 from explore.run.trusted_plans import TrustedPlans
@@ -50,7 +51,10 @@ class NetworkRun:
             if program.name not in done:
                 run = self.of_program(number)
                 source = Source(self.layers.texts[number], f"<{program.name}>")
-                start(source, self.asked, target, run.folder)
+                if (run.folder / DATABASE).exists():
+                    resume(run.folder)
+                else:
+                    start(source, self.asked, target, run.folder)
                 done.append(program.name)
                 self._write(done)
             found.append(self._options(number, target))

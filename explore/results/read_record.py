@@ -32,7 +32,7 @@ KEY = re.compile(r"[0-9a-f]{64}|[a-z][a-z0-9-]{0,60}-[0-9a-f]{8}")
 FEATURE = re.compile(r"[a-z][A-Za-z0-9_ ]{0,99}")
 YEAR_9999 = 253_402_300_000.0  # seconds since 1970: no date is later
 NEVER = 1e15  # nanoseconds: eleven days
-FEW, SOME = 64, 4096  # kernels of a plan; steps of a derivation
+FEW, SOME, STEPS = 64, 4096, 1 << 16  # kernels of a plan; its buffers; steps of a derivation
 
 
 def from_line(line: str) -> Record:
@@ -89,7 +89,7 @@ def _variant(fields: Fields) -> Variant:
         form=fields.matching("form", FORM, "the words of a form"),
         traits=tuple(e.matching("value", TRAIT, "a trait") for e in _list(fields, "traits")),
         tile=fields.maybe("tile", lambda n: fields.whole(n, least=1, most=SOME)),
-        derivation=tuple(map(_step, fields.objects("derivation", most=SOME))),
+        derivation=tuple(map(_step, fields.objects("derivation", most=STEPS))),
         plan=plan_from(fields) if any(fields.each("kernels", most=FEW)) else None,
         flops=fields.maybe("flops", fields.whole),
         traffic_bytes=fields.maybe("traffic_bytes", fields.whole),
@@ -118,7 +118,7 @@ def _step(fields: Fields) -> Step:
 def _begun(fields: Fields) -> Begun:
     return Begun(
         name=fields.text("name"),
-        steps=fields.whole("steps", least=1, most=SOME),
+        steps=fields.whole("steps", least=1, most=STEPS),
         before=fields.text("before"),
         after=fields.text("after"),
     )
