@@ -4,11 +4,14 @@ fail."""
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ir.__main__ import main
 from ir.parse import parse
 
 DOT = "dot2(xs : [float]N, ys : [float]N) = dot(xs, ys) where N = 4"
@@ -24,6 +27,33 @@ def program(tmp_path: Path) -> Path:
 def command(*words: str | Path) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-m", "ir", *map(str, words)]
     return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended that was called in this process: its status and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Called = Callable[..., Ended]
+
+
+@pytest.fixture
+def called(capsys: pytest.CaptureFixture[str]) -> Called:
+    """The command as a function of its words. A process takes a hundred times as long to start as
+    a mistake takes to be told; what no message tells is raised here, and fails the test."""
+
+    def call(*words: str | Path) -> Ended:
+        try:
+            status = main([*map(str, words)])
+        except SystemExit as bad_usage:
+            status = int(bad_usage.code or 0)
+        return Ended(status, *capsys.readouterr())
+
+    return call
 
 
 def test_it_prints_the_typed_program(program: Path) -> None:
@@ -80,14 +110,14 @@ def test_tuples_are_read_and_written_as_npz(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_is_a_message_and_status_1(
-    words: list[str], message: str, program: Path, tmp_path: Path
+    words: list[str], message: str, program: Path, tmp_path: Path, called: Called
 ) -> None:
     data = tmp_path / "data.npy"
     np.save(data, np.zeros(3))
     places = {"PROGRAM": str(program), "DATA": str(data), "OUT": str(tmp_path / "out.npy")}
     for name, place in places.items():
         words = [word.replace(name, place) for word in words]
-    done = command(*words)
+    done = called(*words)
     assert done.returncode == 1
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -106,8 +136,8 @@ def test_a_mistake_is_a_message_and_status_1(
         ["eval", "PROGRAM", "--output", "out.npy", "--random", "0", "--dtype", "float8"],
     ],
 )
-def test_bad_usage_is_status_2(words: list[str], program: Path) -> None:
-    done = command(*[word.replace("PROGRAM", str(program)) for word in words])
+def test_bad_usage_is_status_2(words: list[str], program: Path, called: Called) -> None:
+    done = called(*[word.replace("PROGRAM", str(program)) for word in words])
     assert done.returncode == 2
     assert "usage:" in done.stderr
 
@@ -162,10 +192,12 @@ def nested(dimensions: int) -> str:
         ),
     ],
 )
-def test_what_no_computer_can_hold_is_told(tmp_path: Path, text: str, words: str) -> None:
+def test_what_no_computer_can_hold_is_told(
+    tmp_path: Path, text: str, words: str, called: Called
+) -> None:
     path = tmp_path / "f.lift"
     path.write_text(text)
-    done = command("eval", path, "--random", "1", "--output", tmp_path / "out.npy")
+    done = called("eval", path, "--random", "1", "--output", tmp_path / "out.npy")
     assert done.returncode == 1
     assert words in done.stderr
     assert "Traceback" not in done.stderr
