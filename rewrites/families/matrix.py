@@ -25,7 +25,7 @@ from rewrites.engine.strategy import seq, skip
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.matrix_patches import staged_nest
 from rewrites.kernels.register_block import longest_inside, on_reduction, over, split_innermost
-from rewrites.kernels.staged_sums import Chunks
+from rewrites.kernels.staged_sums import Chunks, Slices
 from rewrites.kernels.sums_by_instruction import STEPS, Parts, sums_by_instruction
 from rewrites.laws.lower import to_parallel
 from rewrites.nest.dimensions import Dims, sided
@@ -144,9 +144,12 @@ PATCH_VIEWS: Views = ((Windows.NONE, False), (Windows.PADDED, False))
 PATCH = Trait("patch", "a group stages the patch of the image under its pixels", staged=True)
 
 PARTS = Trait(
-    "parts", "numbers in a high and a low part: three products for one, chunks summed up afresh"
+    "parts",
+    "numbers in a high and a low part: three products for one, unsliced chunks added afresh",
 )
 SPELLED = Trait("spelled", "all sums of a chunk are spelled out: loads go ahead of products")
+SLICED = Trait("sliced", "slices of a group make parts of each sum, which meet in local memory")
+BY_TAPS = Trait("by-taps", "slices for each tap of the outermost sum, as many for each of them")
 NUMBERS = frozenset({FLOAT, HALF, BFLOAT})
 
 
@@ -164,7 +167,7 @@ def _forms(p: Program) -> Iterator[Form]:
         ):
             made = Matrix(choices, name, chunks.parts, chunks)
             more = (_instruction(made), PATCH, *traits, *_traits(chunks))
-            yield _form(p, more, made, _of_patches(name))
+            yield _form(p, more, made, _of_patches(name, chunks.slices))
 
 
 def _instruction(form: Matrix) -> Trait:
@@ -181,12 +184,14 @@ def _instruction(form: Matrix) -> Trait:
     return Trait(word, meaning, instruction=name, loses=lost / UNIT)
 
 
-TWICE = ((False, True), (False, True))
+TWICE = ((False, True), (False, True), Slices)
 
 
 def _traits(chunks: Chunks) -> tuple[Trait, ...]:
     in_parts = chunks.parts is Parts.HIGH_AND_LOW
-    return chosen({AHEAD: chunks.ahead, SPELLED: chunks.spelled, PARTS: in_parts})
+    sliced, by_taps = chunks.slices is not Slices.NONE, chunks.slices is Slices.TAPS
+    kept = {AHEAD: chunks.ahead, SPELLED: chunks.spelled, SLICED: sliced, BY_TAPS: by_taps}
+    return chosen({**kept, PARTS: in_parts})
 
 
 def _ways(takes: Scalar, given: set[Scalar | Vector]) -> tuple[Parts | None, Parts | None]:
@@ -226,13 +231,18 @@ OF_PATCHES = Tuning(
     },
     sides=Sides(pixels=("tx", "ty"), channels=("tr", "sr")),
 )
+_SLICES = {"p": Parameter("slices of a group along the steps of a chunk", (1, 2, 4))}
 
 
-def _of_patches(instruction: str) -> Tuning:
+def _of_patches(instruction: str, slices: Slices) -> Tuning:
     """The tuning of forms that stage patches for an instruction; its parameter `rp` gets the value
     for which lanes meet the fewest bank conflicts. Forms go to other processes, and it with
     them."""
-    return replace(OF_PATCHES, refine=partial(_with_free_banks, instruction))
+    found = {**OF_PATCHES.parameters}
+    if slices is not Slices.NONE:
+        del found["sc"]
+        found |= _SLICES
+    return replace(OF_PATCHES, parameters=found, refine=partial(_with_free_banks, instruction))
 
 
 def _with_free_banks(instruction: str, _: Program, lowering: Lowering) -> Lowering:

@@ -2,15 +2,17 @@
 
 A group makes `tx` × `ty` neighbouring pixels of `tr` × `sr` tiles of channels; `sr` × `sc`
 sub-groups share them. For each chunk of `k` instructions' steps it stages the patch under its
-pixels, halo included; constants go straight from memory to lanes.
+pixels, halo included; constants go straight from memory to lanes. With slices there are
+sub-groups along the sum instead of along pixels: each makes a part of the sum for all pixels.
 """
 
 # key: e term, s strategy
 
+from collections.abc import Sequence
 from functools import partial
 
 from ir.core.nodes import Expr, Level, Reduce
-from ir.core.size import named
+from ir.core.size import Size, exact, named
 from ir.instructions.entry import Entry
 from rewrites.engine.places import of_array, of_part
 from rewrites.engine.refused import Refused
@@ -25,20 +27,25 @@ from rewrites.kernels.register_block import (
     over,
     split_innermost,
     trips,
+    weight,
 )
-from rewrites.kernels.staged_sums import UNROLLED, Chunks, patch, staged_sums
+from rewrites.kernels.split_reduction import made_apart
+from rewrites.kernels.staged_sums import UNROLLED, Chunks, Slices, patch, staged_sums
 from rewrites.kernels.sums_by_instruction import STEPS, Parts
+from rewrites.kernels.work_group_slices import slices_in_lanes
 from rewrites.laws.planes import chunks_of_planes, fuse_reduce_zip
+from rewrites.laws.reductions import join_reduce, partial_reduce
 from rewrites.nest.dimensions import Dims, depends, operands, reduction
-from rewrites.nest.named_nest import Nest, arranged
-from rewrites.nest.normal_form import simplify
+from rewrites.nest.named_nest import Nest, arranged, standing
+from rewrites.nest.normal_form import perfect, simplify
 from rewrites.nest.reshape import chunked
 from rewrites.nest.spine import nest
 from rewrites.number_laws.precision import afresh
 
-TR, SR, SC, TX, TY, K, RP = map(named, ("tr", "sr", "sc", "tx", "ty", "k", "rp"))
+TR, SR, SC, TX, TY, K, RP, P = map(named, ("tr", "sr", "sc", "tx", "ty", "k", "rp", "p"))
 
 GROUPS = ("batch", "tiles down", "tiles across", "row tiles")
+BLOCKS = ("column items", "row items", "column block", "row block")
 TILE = ("rows of a tile", "columns of a tile")
 
 
@@ -46,48 +53,91 @@ def staged_nest(entry: Entry, chunks: Chunks, dims: Dims, e: Expr) -> Nest:
     """The strategy that lowers the kernel e, whose rows and columns are given by `dims`, to the
     instruction `entry`, with the patch under a group's pixels staged in chunks, as `chunks` says.
     It refuses to spell out all sums of a chunk where those are spelled out in any case."""
-    (steps, _), _ = (f.sides for f in entry.fragments[:2])
     sums, staged = trips(reduction(e)), _columns_operand(dims, e)
     if chunks.spelled and len(sums) <= UNROLLED:
         raise Refused(f"expected more than {UNROLLED} sums in a chunk, found {len(sums)}")
-    exact, fresh = chunks.parts is Parts.HIGH_AND_LOW, on_reduction(afresh())
+    if chunks.slices is not Slices.NONE:
+        return _sliced(entry, chunks, dims, sums, staged)
+    return _whole(entry, chunks, dims, len(sums), staged)
+
+
+def _whole(entry: Entry, chunks: Chunks, dims: Dims, sums: int, staged: int) -> Nest:
+    """The nest in which each sub-group makes whole sums, of so many levels in the program, from
+    chunks of the operand of number `staged`."""
+    steps, columns = entry.brought[1].sides
+    in_parts, fresh = chunks.parts is Parts.HIGH_AND_LOW, on_reduction(afresh())
     kept = patch((entry.lanes, SR, SC), steps, RP, chunks.ahead)
+    tiles = _tiles(entry, dims)
+    by_pixels = (
+        tiles.split("pixels", columns * SC, "column block", "pixels", told_as="sc tiles of")
+        .split("pixels", columns, "column items", "columns of a tile", told_as="a tile of")
+        .told("pixels in tiles, for sub-groups and lanes", since=tiles)
+    )
     blocks = (
-        _tiles(entry, dims)
+        by_pixels.order(*GROUPS, *BLOCKS, *TILE)
         .then(on_reduction(longest_inside), split_innermost(steps * K, told_as=f"k times {STEPS}"))
-        .then(stage("chunks outermost", on_reduction(outside(len(sums) - 1))))
+        .then(stage("chunks outermost", on_reduction(outside(sums - 1))))
         .then(split_innermost(steps, told_as=STEPS))
-        .then(stage("each chunk summed up afresh", fresh) if exact else skip)
+        .then(stage("each chunk summed up afresh", fresh) if in_parts else skip)
         .into_sum(*TILE)
         .around_chunks("column block", "row block")
-        .into_sum("column items", "row items", left=len(sums) + 1)
+        .into_sum("column items", "row items", left=sums + 1)
         .then(stage("a chunk of a patch a step", on_reduction(partial(_by_chunks, staged))))
     )
     return over(blocks, Level.GROUP, GROUPS, staged_sums(entry, staged, kept, chunks))
 
 
+def _sliced(entry: Entry, chunks: Chunks, dims: Dims, sums: Sequence[Size], staged: int) -> Nest:
+    """The nest in which each slice of a group makes parts of sums, which have these lengths in the
+    program, from chunks of the operand of number `staged`; then the parts are added."""
+    steps, columns = entry.brought[1].sides
+    by_taps = chunks.slices is Slices.TAPS
+    shorter = sorted(range(len(sums)), key=lambda n: (weight(sums[n]), -n))[:-1]
+    if by_taps and not shorter:
+        raise Refused("expected a sum beside the longest, for slices to part; found one sum alone")
+    slices = P * sums[min(shorter)] if by_taps else P
+    inner = len(sums) + (1 if by_taps else 2)  # sums inside a chunk
+    taps = stage("slices by taps, too", on_reduction(seq(join_reduce(), simplify)))
+    tiles = (
+        _tiles(entry, dims)
+        .split("pixels", columns, "column block", "columns of a tile", told_as="a tile of")
+        .order(*GROUPS, "column block", "row items", "row block", *TILE)
+        .then(on_reduction(longest_inside), split_innermost(steps * K, told_as=f"k times {STEPS}"))
+        .then(split_innermost(steps * exact(K, P), told_as=f"k / p times {STEPS}"))
+        .then(split_innermost(steps, told_as=STEPS))
+        .then(stage("slices outermost", on_reduction(outside(len(sums)))))
+        .then(taps if by_taps else skip)
+    )
+    parts = (
+        standing("column block", "row items", "row block", *TILE, "parts")
+        .order("parts", "row items", "column block", "row block", *TILE)
+        .then(stage("chunks outermost", on_reduction(outside(inner - 2))))
+        .into_sum(*TILE)
+        .around_chunks("column block", "row block")
+        .into_sum("parts", "row items", left=inner)
+        .then(stage("a chunk of a patch a step", on_reduction(partial(_by_chunks, staged))))
+    )
+    kept = patch((entry.lanes, SR, slices), steps, RP, chunks.ahead)
+    made = seq(perfect, simplify, parts, staged_sums(entry, staged, kept, chunks))
+    apart = made_apart(tiles, GROUPS, partial_reduce(k=1)).into_sum(*TILE)
+    return over(apart, Level.GROUP, GROUPS, slices_in_lanes(entry, TILE, made))
+
+
 def _tiles(entry: Entry, dims: Dims) -> Nest:
-    """The nest of maps over patches for groups, in which rows and pixels are in tiles of the
-    instruction, for sub-groups and for lanes."""
-    (_, rows), (_, columns) = (f.sides for f in entry.fragments[:2])
+    """The nest of maps over patches for groups, in which rows are in tiles of the instruction, for
+    sub-groups and for lanes."""
+    (_, rows), _ = (f.sides for f in entry.fragments[:2])
     down, across = dims.columns[-2:-1], dims.columns[-1:]
     chunks = {"down": chunked(TY), "across": chunked(TX)} if down else {"across": chunked(TX)}
     batch = (*dims.batch, *dims.columns[:-2])
     windows = arranged(batch=batch, down=down, across=across, rows=dims.rows).merge("rows")
     tiled = patches(windows, chunks).merge("pixels", "across", "down")
-    by_rows = (
+    return (
         tiled.tile("rows", rows * TR * SR, "row tiles", "rows", told_as="sr * tr tiles of")
         .split("rows", rows * TR, "row items", "rows", told_as="tr tiles of")
         .split("rows", rows, "row block", "rows of a tile", told_as="a tile of")
         .told("rows in tiles, for groups, sub-groups and lanes", since=tiled)
     )
-    by_pixels = (
-        by_rows.split("pixels", columns * SC, "column block", "pixels", told_as="sc tiles of")
-        .split("pixels", columns, "column items", "columns of a tile", told_as="a tile of")
-        .told("pixels in tiles, for sub-groups and lanes", since=by_rows)
-    )
-    blocks = ("column items", "row items", "column block", "row block")
-    return by_pixels.order(*GROUPS, *blocks, *TILE)
 
 
 def _columns_operand(dims: Dims, e: Expr) -> int:

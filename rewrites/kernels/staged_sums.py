@@ -4,6 +4,7 @@
 
 import sys
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 
 from ir.core.nodes import Expr, Get, Lam, Level, Map, Reduce, Var
@@ -38,6 +39,14 @@ VECTOR = 4  # floats that a work-item copies at once
 UNROLLED = 2  # innermost sums of a chunk that are spelled out: their loads go ahead of products
 
 
+class Slices(Enum):
+    """The part of every sum that each of a group's slices makes."""
+
+    NONE = "all of it: there are no slices"
+    STEPS = "some steps of each chunk"
+    TAPS = "some steps of each chunk, at one place of the outermost of the shorter sums"
+
+
 @dataclass(frozen=True, slots=True)
 class Chunks:
     """The choices in how the chunks of a sum are staged and summed up."""
@@ -45,6 +54,7 @@ class Chunks:
     parts: Parts = Parts.WHOLE  # what of numbers is multiplied
     ahead: bool = False  # the next chunk is loaded while this one is used
     spelled: bool = False  # all sums of a chunk are spelled out, not only the innermost
+    slices: Slices = Slices.NONE  # what of a sum each slice of a group makes
 
 
 def staged_sums(entry: Entry, columns: int, staged: Strategy, chunks: Chunks) -> Strategy:

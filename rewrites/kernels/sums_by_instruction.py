@@ -27,6 +27,7 @@ from rewrites.engine.strategy import (
 from rewrites.kernels.register_block import on_reduction, trips
 from rewrites.laws.lower import copy, to_parallel, to_reduce_seq, to_seq
 from rewrites.laws.maps import fuse_maps, fuse_zip
+from rewrites.laws.reductions import fuse_reduce
 from rewrites.laws.views import SIMPLER, flat_zip
 from rewrites.nest.normal_form import perfect, simplify
 from rewrites.nest.spine import body, inside, strip
@@ -77,8 +78,22 @@ def in_lanes(entry: Entry, e: Expr, parts: Parts = Parts.WHOLE) -> Rewritten | N
     sums = on_reduction(partial(in_lanes, entry, parts=parts))
     added = outermost(when(_adds, map_inside_view()))
     step = seq(attempt(_PLAIN_SUMS), sums, attempt(added), perfect)
-    outside = seq(of_function(step), attempt(reduce_inside_view()))
-    return seq(outside, on_reduction(seq(of_function(_tidied), of_start(_tidied))))(e)
+    return _sum_in_lanes(seq(of_function(step), attempt(reduce_inside_view())))(e)
+
+
+def _sum_in_lanes(outside: Strategy) -> Strategy:
+    """The strategy that moves the views of lanes out of a sum by `outside`, and drops those that
+    undo each other."""
+    return seq(outside, on_reduction(seq(of_function(_tidied), of_start(_tidied))))
+
+
+def sum_of_parts(e: Expr) -> Rewritten | None:
+    """The sum e of tiles that lanes hold as a loop in which each lane adds what it holds; what is
+    done to the sum is done in lanes, too."""
+    step = seq(attempt(_PLAIN_SUMS), outermost(map_inside_view()), perfect)
+    outside = seq(attempt(fuse_reduce()), of_function(step), reduce_inside_view())
+    loop = seq(of_start(zeroed), of_function(by_lanes), to_reduce_seq(unrolled=True))
+    return seq(on_reduction(_sum_in_lanes(outside)), results(by_lanes), on_reduction(loop))(e)
 
 
 def _adds(e: Expr) -> bool:
@@ -104,8 +119,8 @@ def _refuse(entry: Entry, e: Expr) -> Rewritten | None:
 
 
 _PLAIN_SUMS = exhaust(choice(*(r() for r in SIMPLER), flat_zip()))
-_FUSED = exhaust(choice(fuse_maps(), fuse_zip()))
-_tidied: Strategy = seq(attempt(_FUSED), everywhere(still_in_lanes()), simplify)
+FUSED = exhaust(choice(fuse_maps(), fuse_zip()))
+_tidied: Strategy = seq(attempt(FUSED), everywhere(still_in_lanes()), simplify)
 
 
 def results(by: Strategy) -> Strategy:

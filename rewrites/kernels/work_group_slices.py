@@ -2,10 +2,14 @@
 
 # key: e term, s strategy, p slices, k steps
 
+from collections.abc import Sequence
+from functools import partial
+
 from ir.core.nodes import Expr, Reduce, Zip
 from ir.core.size import Size, exact
 from ir.core.type_rules import size_of
-from rewrites.engine.places import of_value
+from ir.instructions.entry import Entry
+from rewrites.engine.places import of_array, of_value
 from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
@@ -13,6 +17,7 @@ from rewrites.engine.strategy import attempt, seq, skip
 from rewrites.kernels.over_work_items import spread
 from rewrites.kernels.register_block import longest_inside, loop_nest, on_reduction, split_innermost
 from rewrites.kernels.split_reduction import on_parts
+from rewrites.kernels.sums_by_instruction import FUSED, sum_of_parts
 from rewrites.kernels.work_group import Staging, levels, work_group
 from rewrites.laws.lets import let_view
 from rewrites.laws.lower import copy_deep, share, to_local, to_seq
@@ -22,6 +27,7 @@ from rewrites.nest.named_nest import standing
 from rewrites.nest.named_views import reordered
 from rewrites.nest.normal_form import perfect, simplify
 from rewrites.nest.spine import body, inside, nest
+from rewrites.number_laws.instructions import lanes_open
 
 COUNTS = (2, 3, 4, 5, 7, 8, 11, 13)  # slices that are tried: some part of most sums
 
@@ -64,18 +70,47 @@ def slices(staged: Staging, k: Size) -> Strategy:
     )
 
 
+def slices_in_lanes(entry: Entry, tile: Sequence[str], made: Strategy) -> Strategy:
+    """The strategy in which every slice of a group makes its parts of tiles of sums by `made`, in
+    the lanes of its sub-groups, then the sums are completed, one block of columns after another.
+    The dimensions of a tile, a result of the instruction `entry`, have the names `tile`."""
+    together = partial(_lanes_together, entry, tile)
+    blocks = seq(body(inside(seq(body(inside(sum_of_parts)), SLICES))), COLUMNS)
+    completed = seq(body(inside(seq(attempt(FUSED), simplify, blocks))), BLOCK)
+    return seq(
+        stage("a part of each sum by every slice", on_parts(made)),
+        stage("parts meet in local memory", inside(body(together))),
+        stage("sums completed, in lanes", inside(completed)),
+    )
+
+
 SLICES, COLUMNS, ROWS = levels(3)[:3]
 BLOCK = to_seq(unrolled=True)
 RESULTS = (BLOCK, COLUMNS, ROWS, BLOCK)  # column block, column items, row items, row block
 PARTS = (SLICES, BLOCK, COLUMNS, ROWS)  # parts, row block, column items, row items
+IN_LANES = (COLUMNS, BLOCK, SLICES, ROWS)  # row items, row block, parts, lanes
+
+
+def _parts(e: Expr) -> Expr:
+    """The partial sums that the nest of maps e goes over."""
+    xs = nest(e)[0].xs
+    return xs.parts[-1] if isinstance(xs, Zip) else xs
 
 
 def _together(e: Expr) -> Rewritten | None:
     """The partial sums e of a column copied to local memory, where each work-item finds the parts
     of its own results."""
-    rows = nest(e)[0].xs
-    parts = rows.parts[-1] if isinstance(rows, Zip) else rows
     column = labels("column items", "row items", "row block", "parts")
     copied = seq(copy_deep(), spread(PARTS, skip), to_local())
     made = reordered(column, ("parts", "row block", "column items", "row items"), copied)
-    return seq(share(term=parts, name="parts"), of_value(made), attempt(let_view()))(e)
+    return seq(share(term=_parts(e), name="parts"), of_value(made), attempt(let_view()))(e)
+
+
+def _lanes_together(entry: Entry, tile: Sequence[str], e: Expr) -> Rewritten | None:
+    """The partial sums e of a block of columns copied to local memory as lanes hold them, where
+    each lane finds the parts of its own results."""
+    column = labels("row items", "row block", *tile, "parts")
+    copied = seq(copy_deep(), spread(IN_LANES, skip), to_local())
+    held = seq(lanes_open(name=entry.name, level=3), of_array(copied))
+    made = reordered(column, ("row items", "row block", "parts", *tile), held)
+    return seq(share(term=_parts(e), name="parts"), of_value(made), attempt(let_view()))(e)

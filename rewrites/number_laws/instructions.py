@@ -5,6 +5,7 @@ accumulators stay in the lanes of a sub-group."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from ir.core.nodes import (
     AsScalar,
@@ -30,6 +31,7 @@ from rewrites.analysis.binder_names import element_of
 from rewrites.analysis.matching import instance, taken_apart
 from rewrites.analysis.number_parts import HIGH, LOW, LOW_SHARE, is_part
 from rewrites.engine.rule import rule
+from rewrites.laws.views import beneath_maps
 
 
 def _rounding(name: str, parts: bool = False) -> float:
@@ -67,6 +69,22 @@ def still_in_lanes(e: AsVector) -> Expr | None:
     fragments = (fragment for entry in MATRIX.values() for fragment in entry.brought)
     known = (_again(fragment, e) for fragment in fragments)
     return next((x for x in known if x is not None), None)
+
+
+@rule("id  =  map^level fromLanes . map^level toLanes")
+def lanes_open(e: Expr, name: str, level: Size) -> Expr | None:
+    """Matrices `level` dimensions inside e, of the shape of the named instruction's results, are
+    seen as lanes hold these, and as matrices again."""
+    assert isinstance(level, int)
+    result = MATRIX[name].brought[-1]
+    t = type_of(e)
+    for _ in range(level):
+        t = t.elem if isinstance(t, Array) else t
+    rows, columns = result.sides
+    if t != Array(Array(FLOAT, columns), rows):
+        return None
+    held = beneath_maps(level, partial(as_lanes, result), e)
+    return beneath_maps(level, partial(as_matrix, result), held)
 
 
 def _again(f: Fragment, e: AsVector) -> Expr | None:

@@ -25,10 +25,11 @@ def bank_free_room(
     """The lowering with the value of the parameter `room`, of those `tried`, for which lanes wait
     the fewest turns for banks when they read columns of a staged patch in the layout `columns`: in
     all over tiles with each of these `sides`. Unchanged where no staged line depends on `room`."""
-    staged = next((e for e in subterms(lowering.program.body) if isinstance(e, ToLocal)), None)
-    if staged is None or room not in names(line := _line(staged)):
+    local = (e for e in subterms(lowering.program.body) if isinstance(e, ToLocal))
+    staged = next((e for e in local if room in names(_line(e))), None)
+    if staged is None:
         return lowering
-    bytes_each = _bytes(staged)
+    line, bytes_each = _line(staged), _bytes(staged)
     side = next(iter(sorted(names(line) - {room})), None)
 
     def lost(n: int) -> int:

@@ -325,6 +325,8 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (precision.afresh, {}, XSS,
      "reduce(0.0, (acc, row) -> reduce(acc, (a, x) -> a - x, row), xss)"),
     (instructions.still_in_lanes, {}, "xs : [float<4>]32", "asVector(4, asScalar(xs))"),
+    (instructions.lanes_open, {"name": "mma_tf32", "level": 0}, "xss : [[float]16]8", "xss"),
+    (instructions.lanes_open, {"name": "mma_tf32", "level": 1}, "xss : [[float]8]16", "xss"),
     (instructions.reduce_inside_view, {}, XS, SUM.format("0.0", "xs")),
     (instructions.map_inside_view, {}, XS, "map(x -> -x, xs)"),
     (instructions.map_inside_view, {}, XSS, "map(row -> map(x -> -x, at(0, xss)), transpose(xss))"),

@@ -34,10 +34,14 @@ PROGRAMS = {
     "convolution": ("vgg.lift", {"C": 16, "W": 8, "M": 30}, "mma-bf16 patch relaid parts"),
     "padding stored": ("vgg.lift", {"C": 16, "W": 8, "M": 16}, "mma-bf16 padded relaid"),
     "in parts": ("vgg.lift", {"C": 16, "W": 8, "M": 16}, "mma-bf16 patch padded relaid parts"),
-    "ahead": ("vgg.lift", {"C": 32, "W": 5, "M": 16}, "mma-bf16 patch relaid ahead parts"),
+    "ahead": ("vgg.lift", {"C": 32, "W": 5, "M": 16}, "mma-bf16 patch relaid ahead sliced parts"),
     "with a stride": ("conv2d.lift", {"C": 16, "W": 9, "H": 8, "M": 16}, "mma-bf16 patch parts"),
     "dilated": ("dilated.lift", {"C": 16, "W": 7, "H": 6, "M": 16}, "mma-bf16 patch relaid"),
-    "groups": ("grouped.lift", {"C": 32, "W": 8, "H": 4, "M": 32, "G": 2}, "mma-bf16 patch parts"),
+    "groups": (
+        "grouped.lift",
+        {"C": 32, "W": 8, "H": 4, "M": 32, "G": 2},
+        "mma-bf16 patch sliced by-taps parts",
+    ),
     "volumes": ("conv3d.lift", {"C": 16, "W": 6, "H": 4, "D": 4, "M": 16}, "mma-bf16 patch relaid"),
     "pixel by pixel": ("conv1x1.lift", {"C": 16, "W": 6, "H": 5, "M": 16}, "mma-bf16 patch parts"),
 }  # fmt: skip

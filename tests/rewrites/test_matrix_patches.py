@@ -34,9 +34,13 @@ PROGRAMS = {
     "spelled out": ("vgg.lift", {"C": 16, "W": 6, "M": 16}, "patch relaid spelled"),
     "padding stored": ("vgg.lift", {"C": 16, "W": 8, "M": 32}, "patch padded relaid"),
     "with a stride": ("conv2d.lift", {"C": 8, "W": 17, "H": 16, "M": 32}, "patch relaid"),
-    "dilated": ("dilated.lift", {"C": 8, "W": 7, "H": 6, "M": 16}, "patch"),
+    "dilated": ("dilated.lift", {"C": 16, "W": 7, "H": 6, "M": 16}, "patch sliced"),
     "in groups": ("grouped.lift", {"C": 32, "W": 8, "H": 4, "M": 32, "G": 2}, "patch"),
-    "of volumes": ("conv3d.lift", {"C": 8, "W": 8, "H": 4, "D": 4, "M": 16}, "patch relaid"),
+    "of volumes": (
+        "conv3d.lift",
+        {"C": 8, "W": 6, "H": 4, "D": 4, "M": 16},
+        "patch relaid sliced by-taps",
+    ),
     "pixel by pixel": ("conv1x1.lift", {"C": 8, "W": 6, "H": 5, "M": 16}, "patch"),
 }  # fmt: skip
 

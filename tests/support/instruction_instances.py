@@ -23,7 +23,7 @@ from ir.core.nodes import (
 )
 from ir.core.terms import apply, lam, variables
 from ir.core.type_rules import array_of, elem_of, type_of
-from ir.core.types import BFLOAT, FLOAT, Array
+from ir.core.types import BFLOAT, FLOAT, Array, Type
 from ir.instructions.fragments import as_lanes, as_matrix
 from ir.instructions.table import MATRIX
 from rewrites.analysis.number_parts import (
@@ -128,6 +128,17 @@ def in_lanes_again(g: Terms) -> Expr:
     return as_lanes(f, as_matrix(f, held))
 
 
+def results_of_an_instruction(g: Terms) -> Instance:
+    """Random matrices of the shape of an instruction's results, the dimensions around them, and the
+    instruction's name."""
+    name, level = g.one_of(*MATRIX), g.size(0, 2)
+    rows, columns = MATRIX[name].fragments[-1].sides
+    t: Type = Array(Array(FLOAT, columns), rows)
+    for _ in range(level):
+        t = Array(t, g.size(1, 3))
+    return g.value(t, depth=1), {"name": name, "level": level}
+
+
 def seen_through_a_view(g: Terms) -> Expr:
     """A random reduction with a square array as its accumulator, the result of whose function is
     seen through a view."""
@@ -162,6 +173,7 @@ def one_by_one(g: Terms) -> Expr:
 INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     instructions.instruct: a_program,
     instructions.still_in_lanes: plain(in_lanes_again),
+    instructions.lanes_open: results_of_an_instruction,
     instructions.reduce_inside_view: plain(seen_through_a_view),
     instructions.map_inside_view: plain(one_by_one),
     precision.in_parts: a_product("mma_tf32", "mma_bf16"),
