@@ -147,6 +147,7 @@ PARTS = Trait(
     "parts",
     "numbers in a high and a low part: three products for one, unsliced chunks added afresh",
 )
+RUNNING = Trait("running", "sums of parts go on from chunk to chunk, and are not begun afresh")
 SPELLED = Trait("spelled", "all sums of a chunk are spelled out: loads go ahead of products")
 SLICED = Trait("sliced", "slices of a group make parts of each sum, which meet in local memory")
 BY_TAPS = Trait("by-taps", "slices for each tap of the outermost sum, as many for each of them")
@@ -162,9 +163,8 @@ def _forms(p: Program) -> Iterator[Form]:
                 made = Matrix(choices, name, parts=whole)
                 yield _form(p, (_instruction(made), *traits), made, TUNING)
         ways = [parts for parts in (whole, in_parts) if parts is not None]
-        for (traits, choices), chunks in product(
-            stored_choices(p, PATCH_VIEWS, 1), starmap(Chunks, product(ways, *TWICE))
-        ):
+        every = [*filter(_differ, starmap(Chunks, product(ways, *EACH)))]
+        for (traits, choices), chunks in product(stored_choices(p, PATCH_VIEWS, 1), every):
             made = Matrix(choices, name, chunks.parts, chunks)
             more = (_instruction(made), PATCH, *traits, *_traits(chunks))
             yield _form(p, more, made, _of_patches(name, chunks.slices))
@@ -184,14 +184,21 @@ def _instruction(form: Matrix) -> Trait:
     return Trait(word, meaning, instruction=name, loses=lost / UNIT)
 
 
-TWICE = ((False, True), (False, True), Slices)
+EACH = ((False, True), (False, True), Slices, (False, True))
+
+
+def _differ(chunks: Chunks) -> bool:
+    """True if the choices are not those of another form: sums of slices go on in any case, and so
+    do those without parts."""
+    fresh = chunks.parts is Parts.HIGH_AND_LOW and chunks.slices is Slices.NONE
+    return fresh or not chunks.running
 
 
 def _traits(chunks: Chunks) -> tuple[Trait, ...]:
     in_parts = chunks.parts is Parts.HIGH_AND_LOW
     sliced, by_taps = chunks.slices is not Slices.NONE, chunks.slices is Slices.TAPS
     kept = {AHEAD: chunks.ahead, SPELLED: chunks.spelled, SLICED: sliced, BY_TAPS: by_taps}
-    return chosen({**kept, PARTS: in_parts})
+    return chosen({**kept, PARTS: in_parts, RUNNING: chunks.running})
 
 
 def _ways(takes: Scalar, given: set[Scalar | Vector]) -> tuple[Parts | None, Parts | None]:

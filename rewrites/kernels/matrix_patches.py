@@ -65,7 +65,7 @@ def _whole(entry: Entry, chunks: Chunks, dims: Dims, sums: int, staged: int) -> 
     """The nest in which each sub-group makes whole sums, of so many levels in the program, from
     chunks of the operand of number `staged`."""
     steps, columns = entry.brought[1].sides
-    in_parts, fresh = chunks.parts is Parts.HIGH_AND_LOW, on_reduction(afresh())
+    fresh = stage("each chunk summed up afresh", on_reduction(afresh()))
     kept = patch((entry.lanes, SR, SC), steps, RP, chunks.ahead)
     tiles = _tiles(entry, dims)
     by_pixels = (
@@ -78,7 +78,7 @@ def _whole(entry: Entry, chunks: Chunks, dims: Dims, sums: int, staged: int) -> 
         .then(on_reduction(longest_inside), split_innermost(steps * K, told_as=f"k times {STEPS}"))
         .then(stage("chunks outermost", on_reduction(outside(sums - 1))))
         .then(split_innermost(steps, told_as=STEPS))
-        .then(stage("each chunk summed up afresh", fresh) if in_parts else skip)
+        .then(fresh if chunks.parts is Parts.HIGH_AND_LOW and not chunks.running else skip)
         .into_sum(*TILE)
         .around_chunks("column block", "row block")
         .into_sum("column items", "row items", left=sums + 1)

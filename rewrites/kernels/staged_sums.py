@@ -55,6 +55,7 @@ class Chunks:
     ahead: bool = False  # the next chunk is loaded while this one is used
     spelled: bool = False  # all sums of a chunk are spelled out, not only the innermost
     slices: Slices = Slices.NONE  # what of a sum each slice of a group makes
+    running: bool = False  # sums of products of parts go on from chunk to chunk
 
 
 def staged_sums(entry: Entry, columns: int, staged: Strategy, chunks: Chunks) -> Strategy:

@@ -21,6 +21,7 @@ from rewrites.kernels.sums_by_instruction import FUSED, sum_of_parts
 from rewrites.kernels.work_group import Staging, levels, work_group
 from rewrites.laws.lets import let_view
 from rewrites.laws.lower import copy_deep, share, to_local, to_seq
+from rewrites.laws.maps import unit_map
 from rewrites.laws.reductions import partial_reduce
 from rewrites.nest.labels import labels
 from rewrites.nest.named_nest import standing
@@ -72,11 +73,14 @@ def slices(staged: Staging, k: Size) -> Strategy:
 
 def slices_in_lanes(entry: Entry, tile: Sequence[str], made: Strategy) -> Strategy:
     """The strategy in which every slice of a group makes its parts of tiles of sums by `made`, in
-    the lanes of its sub-groups, then the sums are completed, one block of columns after another.
-    The dimensions of a tile, a result of the instruction `entry`, have the names `tile`."""
+    the lanes of its sub-groups, then the first slice completes the sums, one block of columns
+    after another. The dimensions of a tile, a result of the instruction `entry`, have the names
+    `tile`."""
     together = partial(_lanes_together, entry, tile)
-    blocks = seq(body(inside(seq(body(inside(sum_of_parts)), SLICES))), COLUMNS)
-    completed = seq(body(inside(seq(attempt(FUSED), simplify, blocks))), BLOCK)
+    tiles = seq(body(inside(sum_of_parts)), BLOCK)
+    by_one = seq(unit_map(), inside(seq(body(inside(tiles)), SLICES)))
+    rows = seq(body(inside(by_one)), COLUMNS)
+    completed = seq(body(inside(seq(attempt(FUSED), simplify, rows))), BLOCK)
     return seq(
         stage("a part of each sum by every slice", on_parts(made)),
         stage("parts meet in local memory", inside(body(together))),

@@ -31,7 +31,11 @@ PROGRAMS = {
     "product by lanes": ("matmul.lift", {"M": 40, "N": 24, "K": 32}, "mma-bf16"),
     "product in parts": ("matmul.lift", {"M": 16, "N": 24, "K": 64}, "mma-bf16 patch ahead parts"),
     "parts of floats": ("matmul.lift", {"M": 16, "N": 24, "K": 32}, "mma-tf32 patch parts"),
-    "convolution": ("vgg.lift", {"C": 16, "W": 8, "M": 30}, "mma-bf16 patch relaid parts"),
+    "convolution": (
+        "vgg.lift",
+        {"C": 16, "W": 8, "M": 30},
+        "mma-bf16 patch relaid parts running",
+    ),
     "padding stored": ("vgg.lift", {"C": 16, "W": 8, "M": 16}, "mma-bf16 padded relaid"),
     "in parts": ("vgg.lift", {"C": 16, "W": 8, "M": 16}, "mma-bf16 patch padded relaid parts"),
     "ahead": ("vgg.lift", {"C": 32, "W": 5, "M": 16}, "mma-bf16 patch relaid ahead sliced parts"),
