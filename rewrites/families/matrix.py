@@ -147,10 +147,19 @@ PARTS = Trait(
     "parts",
     "numbers in a high and a low part: three products for one, unsliced chunks added afresh",
 )
-RUNNING = Trait("running", "sums of parts go on from chunk to chunk, and are not begun afresh")
+RUNNING = Trait(
+    "running", "sums of parts go on from chunk to chunk, and are not begun afresh", weight=0.5
+)
 SPELLED = Trait("spelled", "all sums of a chunk are spelled out: loads go ahead of products")
-SLICED = Trait("sliced", "slices of a group make parts of each sum, which meet in local memory")
-BY_TAPS = Trait("by-taps", "slices for each tap of the outermost sum, as many for each of them")
+THROUGH = Trait(
+    "through", "the loop over chunks is spelled out: loads go ahead of chunks", weight=0.5
+)
+SLICED = Trait(
+    "sliced", "slices of a group make parts of each sum, which meet in local memory", weight=0.5
+)
+BY_TAPS = Trait(
+    "by-taps", "slices for each tap of the outermost sum, as many for each of them", weight=0.5
+)
 NUMBERS = frozenset({FLOAT, HALF, BFLOAT})
 
 
@@ -184,21 +193,22 @@ def _instruction(form: Matrix) -> Trait:
     return Trait(word, meaning, instruction=name, loses=lost / UNIT)
 
 
-EACH = ((False, True), (False, True), Slices, (False, True))
+EACH = ((False, True), (False, True), Slices, (False, True), (False, True))
 
 
 def _differ(chunks: Chunks) -> bool:
     """True if the choices are not those of another form: sums of slices go on in any case, and so
-    do those without parts."""
+    do those without parts; the loop over chunks is spelled out where all sums in it are."""
     fresh = chunks.parts is Parts.HIGH_AND_LOW and chunks.slices is Slices.NONE
-    return fresh or not chunks.running
+    return (fresh or not chunks.running) and (chunks.spelled or not chunks.through)
 
 
 def _traits(chunks: Chunks) -> tuple[Trait, ...]:
     in_parts = chunks.parts is Parts.HIGH_AND_LOW
     sliced, by_taps = chunks.slices is not Slices.NONE, chunks.slices is Slices.TAPS
-    kept = {AHEAD: chunks.ahead, SPELLED: chunks.spelled, SLICED: sliced, BY_TAPS: by_taps}
-    return chosen({**kept, PARTS: in_parts, RUNNING: chunks.running})
+    kept = {AHEAD: chunks.ahead, SPELLED: chunks.spelled, THROUGH: chunks.through}
+    parted = {SLICED: sliced, BY_TAPS: by_taps, PARTS: in_parts, RUNNING: chunks.running}
+    return chosen({**kept, **parted})
 
 
 def _ways(takes: Scalar, given: set[Scalar | Vector]) -> tuple[Parts | None, Parts | None]:

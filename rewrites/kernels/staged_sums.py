@@ -55,6 +55,7 @@ class Chunks:
     ahead: bool = False  # the next chunk is loaded while this one is used
     spelled: bool = False  # all sums of a chunk are spelled out, not only the innermost
     slices: Slices = Slices.NONE  # what of a sum each slice of a group makes
+    through: bool = False  # the loop over chunks is spelled out, too
     running: bool = False  # sums of products of parts go on from chunk to chunk
 
 
@@ -63,7 +64,7 @@ def staged_sums(entry: Entry, columns: int, staged: Strategy, chunks: Chunks) ->
     instruction `entry` as `chunks` says. `columns` is the number of the operand that
     depends on columns, and `staged` copies to local memory what a chunk reads of it."""
     parts, unrolled = chunks.parts, sys.maxsize if chunks.spelled else UNROLLED
-    kept = (columns, staged, parts.of_number(entry), unrolled)
+    kept = (columns, staged, parts.of_number(entry), unrolled, chunks.through)
     return seq(
         stage(f"sums by {entry.name}", on_reduction(partial(in_lanes, entry, parts=parts))),
         stage("what is done to results, in lanes", results(over_sub_groups(by_lanes))),
@@ -79,16 +80,20 @@ def over_sub_groups(s: Strategy) -> Strategy:
 
 
 def _chunks(
-    columns: int, staged: Strategy, f: Lam | None, unrolled: int, e: Expr
+    columns: int, staged: Strategy, f: Lam | None, unrolled: int, through: bool, e: Expr
 ) -> Rewritten | None:
     """The sum e over chunks as a loop: in each turn a patch is staged, as f of its numbers if f is
-    given, then each sub-group makes its sums of it, so many of the innermost `unrolled`. None if e
-    is no sum."""
+    given, then each sub-group makes its sums of it, so many of the innermost `unrolled`. With
+    `through` the loop is spelled out. None if e is no sum."""
     match e:
         case Reduce(_, Lam((_, Var() as chunk))):
             made = over_sub_groups(partial(_added, unrolled))
             sums = partial(_staged, staged, f, Get(columns, chunk), made)
-            return seq(of_start(over_sub_groups(zeroed)), of_function(sums), to_reduce_seq())(e)
+            return seq(
+                of_start(over_sub_groups(zeroed)),
+                of_function(sums),
+                to_reduce_seq(unrolled=through),
+            )(e)
     return None
 
 

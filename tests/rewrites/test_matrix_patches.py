@@ -103,9 +103,9 @@ def test_lines_without_room_would_make_lanes_wait() -> None:
 
 def test_all_sums_of_a_chunk_may_be_spelled_out() -> None:
     """With `spelled`, the only loop that is not spelled out is that over chunks; without, the one
-    over rows of a window is inside it."""
+    over rows of a window is inside it. With `through` it is spelled out, too."""
     p = program("vgg.lift", {"C": 32, "W": 8, "M": 16})
-    for form, loops in (("patch", 2), ("patch spelled", 1)):
+    for form, loops in (("patch", 2), ("patch spelled", 1), ("patch ahead spelled through", 0)):
         low = lower(p, form_named(p, "matrix", f"mma-tf32 {form}"))
         point = {"tx": 4, "ty": 4, "tr": 1, "sr": 1, "sc": 2, "k": 2, "rp": 0}
         kernel = generate(bound(low.program, point)).kernels[-1]
