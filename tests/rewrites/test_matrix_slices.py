@@ -44,7 +44,7 @@ def test_parts_of_a_sum_are_added_in_the_lanes_that_keep_them(session: Session) 
     assert kernel.local_size == (32, 1, 4)
     assert len(list(calls(kernel))) == 1
     p = program(*PRODUCT[:2])
-    inputs = random_inputs(p, np.random.default_rng().integers(1 << 30), integers=True)
+    inputs = random_inputs(p, int(np.random.default_rng().integers(1 << 30)), integers=True)
     out = np.asarray(session.build(generated.plan, checking=True)(inputs))
     assert np.array_equal(out, np.asarray(evaluate(p, inputs)))
 
