@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from codegen.plan import Buffer, Kernel, Plan, Role
+from explore.export.c_library import library
 from explore.files.whole_files import write_folder
 from explore.measure.measure_variant import turns_of
 from explore.measure.reference import Array, inputs_of, largest_error, reference
@@ -53,6 +54,8 @@ def export(record: Record, plan: Plan, environment: Environment, folder: Path) -
         said=_plan(record, environment),
         kernels=kernel_text(record.variant, plan),
         readme=_readme(record, environment),
+        name=program.name,
+        title=f"{record.variant.id}, a variant of {environment.name}.",
     )
     inputs = inputs_of(program, options.seed)
     write_export(folder, plan, told, inputs, reference(program, options.seed).output)
@@ -61,13 +64,16 @@ def export(record: Record, plan: Plan, environment: Environment, folder: Path) -
 @dataclass(frozen=True, slots=True)
 class Told:
     """What an export tells beside its plan: the device it was made for, the largest error of a
-    right result, what `plan.json` says of it, the text of its kernels, and its README."""
+    right result, what `plan.json` says of it, the text of its kernels, its README, and the name and
+    the title of its library in C."""
 
     made_for: str
     max_error: float
     said: Mapping[str, Any]
     kernels: str
     readme: str
+    name: str
+    title: str
 
 
 def write_export(
@@ -98,7 +104,21 @@ def write_export(
         "Makefile": MAKEFILE,
         "README.md": told.readme,
     }
-    write_folder(folder, {**texts, **_stored(inputs, expected)})
+    write_folder(folder, {**texts, **_library(plan, told), **_stored(inputs, expected)})
+
+
+def _library(plan: Plan, told: Told) -> Mapping[str, str]:
+    """The files of the library in C, in a folder of their own."""
+    made = library(
+        told.name if NAME.fullmatch(told.name) else "kernels",
+        plan,
+        _tables(plan),
+        told.kernels,
+        title=told.title,
+        where=told.made_for,
+        max_error=told.max_error,
+    )
+    return {f"library/{file}": text for file, text in made.items()}
 
 
 def _stored(inputs: Mapping[str, Array], expected: Array) -> Mapping[str, bytes]:
@@ -139,7 +159,7 @@ def _refuse_occupied(folder: Path) -> None:
         raise UserError(f"expected a folder, found the file {folder}")
     if folder.exists() and any(folder.iterdir()) and not (folder / OURS).exists():
         raise UserError(f"{folder} holds other files: choose an empty or a new folder")
-    for place in ("data", INPUTS):
+    for place in ("data", INPUTS, "library"):
         if (folder / place).is_symlink():
             raise UserError(f"{folder / place} is a link that leads elsewhere: choose a new folder")
 
@@ -180,10 +200,7 @@ def _turns(plan: Plan) -> int:
 
 
 def _header(plan: Plan, made_for: str, max_error: float) -> str:
-    numbers = {buffer.name: i for i, buffer in enumerate(plan.buffers)}
-    most = max(len(kernel.arguments) for kernel in plan.kernels)
     buffers = "".join(f"  {_c_buffer(b)},\n" for b in plan.buffers)
-    kernels = "".join(f"  {_c_kernel(k, numbers)},\n" for k in plan.kernels)
     return f"""/* The launch plan: what plan.json says, for host.c. */
 enum {{ BUFFERS = {len(plan.buffers)}, KERNELS = {len(plan.kernels)}, TURNS = {_turns(plan)} }};
 #define ARENA_BYTES {plan.workspace_bytes}u /* of temporaries */
@@ -200,7 +217,31 @@ static const struct {{
   size_t offset; /* of a temporary: where it begins in the arena */
 }} buffers[] = {{
 {buffers}}};
+{_c_kernels(plan)}"""
+
+
+def _tables(plan: Plan) -> str:
+    """The buffers and kernels of a plan as C text, as far as a library needs them."""
+    roles = ", ".join(role.name for role in Role)
+    buffers = "".join(
+        f"  {{{b.role.name}, {b.bytes}u, {b.offset or 0}u}}, /* {b.name} */\n" for b in plan.buffers
+    )
+    return f"""enum {{ BUFFERS = {len(plan.buffers)}, KERNELS = {len(plan.kernels)} }};
+#define ARENA_BYTES {plan.workspace_bytes}u /* of temporaries */
+enum role {{ {roles} }};
 static const struct {{
+  enum role role;
+  size_t bytes, offset; /* offset: of a temporary, where it begins in the arena */
+}} buffers[] = {{
+{buffers}}};
+{_c_kernels(plan)}"""
+
+
+def _c_kernels(plan: Plan) -> str:
+    numbers = {buffer.name: i for i, buffer in enumerate(plan.buffers)}
+    most = max(len(kernel.arguments) for kernel in plan.kernels)
+    kernels = "".join(f"  {_c_kernel(k, numbers)},\n" for k in plan.kernels)
+    return f"""static const struct {{
   const char *name;
   size_t global_size[3], local_size[3];
   int prepack; /* runs once, when constants change */
@@ -247,9 +288,12 @@ A variant of the program below: {time}{guess} and {memory} of global memory on
     python host.py      (needs numpy and pyopencl)
     make && ./host      (needs a C compiler, the OpenCL headers and a loader)
 
-Both run `kernels.cl` as `plan.json` says (`plan.h` says the same in C) on what is in `{INPUTS}`,
-print what an inference takes, of many back to back, and check the result against `{EXPECTED}`
-(doubles). `./host` also prints what an empty launch takes: no plan of as many kernels is faster.
+    cd library && make && ./*_demo      (the same as a library: create, run, destroy)
+
+Both hosts run `kernels.cl` as `plan.json` says (`plan.h` says the same in C) on what is in
+`{INPUTS}`, print what an inference takes, of many back to back, and check the result against
+`{EXPECTED}` (doubles). `./host` also prints what an empty launch takes: no plan of as many kernels
+is faster.
 
 `host.py` finds runtimes that pip installed. `./host` asks the OpenCL loader, which is told of one
 so (Intel's CPU runtime in the Python environment ENV; the second way is for Debian's own loader):

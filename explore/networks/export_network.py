@@ -44,6 +44,8 @@ def export_network(layers: Layers, choice: Choice, made_for: str, folder: Path) 
         },
         kernels=f"{_comment(memory_lines(choice))}\n{plan.plan.source}",
         readme=_readme(layers, choice, made_for),
+        name=layers.name,
+        title=f"the network {layers.name}, {len(layers.layers)} layers.",
     )
     write_export(folder, plan.plan, told, {name: given[name] for name in sorted(roles)}, out)
 

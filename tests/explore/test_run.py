@@ -615,7 +615,10 @@ def hosts(folder: Path) -> list[list[str]]:
     if not shutil.which("make") or not shutil.which("cc") or not Path("/usr/include/CL").exists():
         return [[sys.executable, "host.py"]]
     subprocess.run(["make", "-B"], cwd=folder, check=True, capture_output=True)
-    return [[sys.executable, "host.py"], ["./host"]]
+    strict = os.environ | {"CFLAGS": "-O1 -Wall -Wextra -Werror"}
+    subprocess.run(["make", "-B"], cwd=folder / "library", check=True, env=strict)
+    demo = ["sh", "-c", "cd library && exec ./*_demo"]
+    return [[sys.executable, "host.py"], ["./host"], demo]
 
 
 def test_an_export_runs_on_its_inputs_and_refuses_another_result(

@@ -1,0 +1,183 @@
+"""A variant as a library in C: a header, a source with the kernels in it, a demo, and the files by
+which Make and CMake build them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from math import prod
+
+from codegen.plan import Buffer, Plan, Role
+from ir.core.types import BYTES
+
+C_TYPES = {name: f"cl_{name}" for name in BYTES} | {"bfloat": "cl_ushort"}
+VALUES = {  # of narrow reals, whose bits C has no type for
+    "half": "int e = x >> 10 & 31, bits = e ? x & 1023 | 1024 : x & 1023;\n"
+    "  return (x >> 15 ? -1 : 1) * (e == 31 ? NAN : ldexp(bits, (e ? e : 1) - 25));",
+    "bfloat": "union { cl_uint bits; cl_float real; } wide = {(cl_uint)x << 16};\n"
+    "  return wide.real;",
+}
+WORDS = """
+    auto bool break case char class const continue default delete do double else enum extern
+    false float for friend goto if inline int long namespace new operator private protected public
+    register restrict return short signed sizeof static struct switch template this throw true try
+    typedef typename union unsigned using virtual void volatile while made queue own memory
+    constants status kernels result expected context device platform off size error
+"""
+TAKEN = frozenset(WORDS.split())  # by C and C++, and by the library's own names
+MAKEFILE = """CFLAGS ?= -O2 -Wall
+all: @NAME@_demo
+@NAME@_demo: @NAME@_demo.o lib@NAME@.a
+\t$(CC) -o $@ $^ -lOpenCL -lm
+lib@NAME@.a: @NAME@.o
+\t$(AR) rcs $@ $^
+@NAME@.o @NAME@_demo.o: @NAME@.h
+clean:
+\trm -f *.o lib@NAME@.a @NAME@_demo
+"""
+CMAKE = """cmake_minimum_required(VERSION 3.10)
+project(@NAME@ C)
+find_package(OpenCL REQUIRED)
+add_library(@NAME@ STATIC @NAME@.c)
+target_include_directories(@NAME@ PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(@NAME@ PUBLIC OpenCL::OpenCL)
+add_executable(@NAME@_demo @NAME@_demo.c)
+target_link_libraries(@NAME@_demo @NAME@ m)
+"""
+HEADER = """/* @NAME@: @TITLE@
+   Made by convlift for @WHERE@. This text carries no licence of its own: it is as free as the
+   program that it was made from.
+
+   All functions return @NAME@_OK, one of the other codes here, or an error code of OpenCL, which is
+   negative. The library keeps no state but what `create` makes; one of those is used by one thread
+   at a time. */
+
+#ifndef @NAME@_H
+#define @NAME@_H
+
+#ifndef CL_TARGET_OPENCL_VERSION
+#define CL_TARGET_OPENCL_VERSION 120
+#endif
+#include <CL/cl.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  @NAME@_OK = 0,
+  @NAME@_NO_MEMORY = 1,
+  @NAME@_BUILD_FAILED = 2, /* the device's compiler refused the kernels */
+  @NAME@_BAD_ARGUMENT = 3
+};
+
+struct @NAME@_kernels;
+
+/* Builds the kernels for the device of an in-order queue, and packs the constants, once. They lie
+   in the host's memory, and are not needed afterwards:
+@CONSTANT_LINES@ */
+int @NAME@_create(struct @NAME@_kernels **made, cl_command_queue queue@CONSTANTS@);
+
+/* Enqueues one inference, and waits for nothing. The buffers begin at multiples of 64 bytes, as
+   those of clCreateBuffer do, and do not overlap:
+@BUFFER_LINES@ */
+int @NAME@_run(struct @NAME@_kernels *made, cl_command_queue queue@BUFFERS@);
+
+/* Releases what `create` made, which may be NULL. */
+void @NAME@_destroy(struct @NAME@_kernels *made);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+"""
+
+
+def library(
+    name: str, plan: Plan, tables: str, source: str, *, title: str, where: str, max_error: float
+) -> Mapping[str, str]:
+    """The files of the library `name` that runs a plan; `tables` is the text of its buffers and
+    kernels in C, `source` that of the kernels."""
+    constants = [b for b in plan.buffers if b.role is Role.CONST]
+    moved = [b for b in plan.buffers if b.role in (Role.INPUT, Role.OUTPUT)]
+    (out,) = (b for b in moved if b.role is Role.OUTPUT)
+    values = {
+        "TITLE": _comment(title),
+        "WHERE": _comment(where),
+        "TABLES": tables,
+        "TEXT": "".join(f"  {_literal(line)},\n" for line in source.split("\n")),
+        "CONSTANTS": "".join(f", const {C_TYPES[b.scalar]} *{_c_name(b)}" for b in constants),
+        "CONSTANT_NAMES": "".join(f", {_c_name(b)}" for b in constants),
+        "CONSTANT_LINES": _described(constants),
+        "GIVEN": _placed(plan, constants),
+        "BUFFERS": "".join(f", cl_mem {_c_name(b)}" for b in moved),
+        "BUFFER_NAMES": "".join(f", {_c_name(b)}" for b in moved),
+        "BUFFER_LINES": _described(moved),
+        "MEMORY": _placed(plan, moved),
+        "LOADED": "\n".join(map(_loaded, [*constants, *moved])),
+        "OUT": _c_name(out),
+        "OUT_TYPE": C_TYPES[out.scalar],
+        "OUT_BYTES": str(out.bytes),
+        "VALUE": VALUES.get(out.scalar, "return (double)x;"),
+        "COUNT": str(prod(out.shape)),
+        "MAX_ERROR": repr(max_error),
+        "NAME": name,
+    }
+    texts = {
+        f"{name}.h": HEADER,
+        f"{name}.c": _template("library.c"),
+        f"{name}_demo.c": _template("library_demo.c"),
+        "Makefile": MAKEFILE,
+        "CMakeLists.txt": CMAKE,
+    }
+    return {file: _filled(text, values) for file, text in texts.items()}
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    """The template with each @WORD@ replaced; what replaces one is not looked at again."""
+    return re.sub(r"@([A-Z_]+)@", lambda hole: values[hole[1]], text)
+
+
+def _template(name: str) -> str:
+    return files("explore.export").joinpath(name).read_text(encoding="utf-8")
+
+
+def _c_name(b: Buffer) -> str:
+    return f"{b.name}_" if b.name in TAKEN else b.name
+
+
+def _described(buffers: Sequence[Buffer]) -> str:
+    """A line for each buffer, with its role, its shape (the last index varies fastest), and its
+    bytes."""
+    lines = (
+        f"     {_c_name(b):12} {b.role.value}: {b.scalar} "
+        f"{''.join(f'[{n}]' for n in b.shape)}, {b.bytes} bytes"
+        for b in buffers
+    )
+    return "\n".join(lines) or "     none"
+
+
+def _placed(plan: Plan, some: Sequence[Buffer]) -> str:
+    """The values of an array over all buffers of a plan: the parameters of some, else NULL."""
+    return ", ".join(_c_name(b) if b in some else "NULL" for b in plan.buffers)
+
+
+def _loaded(b: Buffer) -> str:
+    """The statements of the demo that load a constant, or make a buffer with an input."""
+    read = f'stored("../data/inputs/{b.name}.bin", {b.bytes})'
+    if b.role is Role.CONST:
+        return f"  {C_TYPES[b.scalar]} *{_c_name(b)} = {read};"
+    flags, given = "CL_MEM_READ_WRITE", "NULL"
+    if b.role is Role.INPUT:
+        flags, given = f"{flags} | CL_MEM_COPY_HOST_PTR", read
+    made = f"clCreateBuffer(context, {flags}, {b.bytes}, {given}, &status)"
+    return f'  cl_mem {_c_name(b)} = {made};\n  check(status, "{b.name}");'
+
+
+def _literal(line: str) -> str:
+    """The C string literal of a line of OpenCL text, with its end."""
+    return '"' + line.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?") + '\\n"'
+
+
+def _comment(text: str) -> str:
+    """The text made safe inside a comment of C."""
+    return " ".join(text.split()).replace("*/", "* /")

@@ -1,0 +1,114 @@
+/* @NAME@: its kernels, built and run. @NAME@.h says how to use it; nothing here needs to be read. */
+
+#include "@NAME@.h"
+
+#include <stdlib.h>
+
+@TABLES@
+
+static const char *const text[] = {
+@TEXT@};
+
+enum { LINES = sizeof text / sizeof *text };
+
+struct @NAME@_kernels {
+  cl_program program;
+  cl_kernel made[KERNELS];
+  cl_mem held[BUFFERS], arena; /* NULL in the place of inputs and output */
+};
+
+static int enqueued(struct @NAME@_kernels *own, cl_command_queue queue, const cl_mem *memory,
+                    int prepack) {
+  for (int k = 0; k < KERNELS; ++k) {
+    if (kernels[k].prepack != prepack) continue;
+    for (int a = 0; a < kernels[k].argument_count; ++a) {
+      int b = kernels[k].arguments[a];
+      const cl_mem *given = own->held[b] ? &own->held[b] : &memory[b];
+      cl_int status = clSetKernelArg(own->made[k], (cl_uint)a, sizeof *given, given);
+      if (status) return status;
+    }
+    cl_int status = clEnqueueNDRangeKernel(queue, own->made[k], 3, NULL, kernels[k].global_size,
+                                           kernels[k].local_size, 0, NULL, NULL);
+    if (status) return status;
+  }
+  return @NAME@_OK;
+}
+
+/* True if a kernel of an inference uses a buffer: constants that are packed may be let go. */
+static int is_used(int buffer) {
+  for (int k = 0; k < KERNELS; ++k)
+    for (int a = 0; a < kernels[k].argument_count && !kernels[k].prepack; ++a)
+      if (kernels[k].arguments[a] == buffer) return 1;
+  return 0;
+}
+
+static int allocated(struct @NAME@_kernels *own, cl_context context) {
+  cl_int status = CL_SUCCESS;
+  if (ARENA_BYTES) own->arena = clCreateBuffer(context, CL_MEM_READ_WRITE, ARENA_BYTES, NULL, &status);
+  for (int b = 0; b < BUFFERS && !status; ++b) {
+    cl_buffer_region part = {buffers[b].offset, buffers[b].bytes};
+    if (buffers[b].role == TEMPORARY)
+      own->held[b] = clCreateSubBuffer(own->arena, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
+                                       &part, &status);
+    else if (buffers[b].role != INPUT && buffers[b].role != OUTPUT)
+      own->held[b] = clCreateBuffer(context, CL_MEM_READ_WRITE, buffers[b].bytes, NULL, &status);
+  }
+  return status;
+}
+
+static int begun(struct @NAME@_kernels *own, cl_command_queue queue, const void *const *constants) {
+  cl_context context;
+  cl_device_id device;
+  cl_int status = clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
+  if (!status) status = clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
+  if (status) return status;
+  own->program = clCreateProgramWithSource(context, LINES, (const char **)text, NULL, &status);
+  if (status) return status;
+  if (clBuildProgram(own->program, 1, &device, "", NULL, NULL)) return @NAME@_BUILD_FAILED;
+  for (int k = 0; k < KERNELS && !status; ++k)
+    own->made[k] = clCreateKernel(own->program, kernels[k].name, &status);
+  if (!status) status = allocated(own, context);
+  for (int b = 0; b < BUFFERS && !status; ++b)
+    if (buffers[b].role == CONST)
+      status = clEnqueueWriteBuffer(queue, own->held[b], CL_TRUE, 0, buffers[b].bytes,
+                                    constants[b], 0, NULL, NULL);
+  if (!status) status = enqueued(own, queue, own->held, 1);
+  if (!status) status = clFinish(queue);
+  for (int b = 0; b < BUFFERS && !status; ++b)
+    if (buffers[b].role == CONST && !is_used(b)) {
+      clReleaseMemObject(own->held[b]);
+      own->held[b] = NULL;
+    }
+  return status;
+}
+
+int @NAME@_create(struct @NAME@_kernels **made, cl_command_queue queue@CONSTANTS@) {
+  const void *constants[BUFFERS] = {@GIVEN@};
+  if (!made) return @NAME@_BAD_ARGUMENT;
+  *made = NULL;
+  for (int b = 0; b < BUFFERS; ++b)
+    if (buffers[b].role == CONST && !constants[b]) return @NAME@_BAD_ARGUMENT;
+  struct @NAME@_kernels *own = calloc(1, sizeof *own);
+  if (!own) return @NAME@_NO_MEMORY;
+  int status = begun(own, queue, constants);
+  if (status) @NAME@_destroy(own);
+  else *made = own;
+  return status;
+}
+
+int @NAME@_run(struct @NAME@_kernels *own, cl_command_queue queue@BUFFERS@) {
+  const cl_mem memory[BUFFERS] = {@MEMORY@};
+  if (!own) return @NAME@_BAD_ARGUMENT;
+  return enqueued(own, queue, memory, 0);
+}
+
+void @NAME@_destroy(struct @NAME@_kernels *own) {
+  if (!own) return;
+  for (int k = 0; k < KERNELS; ++k)
+    if (own->made[k]) clReleaseKernel(own->made[k]);
+  for (int b = 0; b < BUFFERS; ++b)
+    if (own->held[b]) clReleaseMemObject(own->held[b]);
+  if (own->arena) clReleaseMemObject(own->arena);
+  if (own->program) clReleaseProgram(own->program);
+  free(own);
+}
