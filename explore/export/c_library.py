@@ -11,7 +11,7 @@ from ir.core.types import BYTES
 
 C_TYPES = {name: f"cl_{name}" for name in BYTES} | {"bfloat": "cl_ushort"}
 VALUES = {  # of narrow reals, whose bits C has no type for
-    "half": "int e = x >> 10 & 31, bits = e ? x & 1023 | 1024 : x & 1023;\n"
+    "half": "int e = (x >> 10) & 31, bits = (x & 1023) + (e ? 1024 : 0);\n"
     "  return (x >> 15 ? -1 : 1) * (e == 31 ? NAN : ldexp(bits, (e ? e : 1) - 25));",
     "bfloat": "union { cl_uint bits; cl_float real; } wide = {(cl_uint)x << 16};\n"
     "  return wide.real;",
