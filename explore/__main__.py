@@ -31,7 +31,6 @@ from explore.options.units import parse_bytes
 from ir.command import guard, usage
 from ir.program_file import text_of
 from ir.text.suggest import no_such
-from ir.text.unused_helpers import notes_on
 
 if TYPE_CHECKING:
     from explore.run.run import Run
@@ -61,6 +60,7 @@ def _commands() -> dict[str, Callable[[list[str]], int]]:
         "diff": _diff,
         "records": _records,
         "completion": _completion,
+        "serve": _serve,
         "devices": _devices,
         "net": _net,
     }
@@ -110,6 +110,7 @@ def _start(argv: list[str]) -> int:
     from explore.commands.whose_hands import hands_of
     from explore.run.run import new_folder, start
     from explore.run.source import Source
+    from ir.text.unused_helpers import notes_on
 
     asked, sizes = [], getattr(given, "sizes", ())
     for named in (layer for word in given.programs for layer in meant(word)):
@@ -329,6 +330,12 @@ def _options_of(command: Callable[[list[str]], int]) -> str:
     with redirect_stdout(said), suppress(SystemExit):
         command(["--words-to-complete"])
     return said.getvalue().strip()
+
+
+def _serve(argv: list[str]) -> int:
+    from explore.commands.serve import main as serve
+
+    return serve(argv)
 
 
 def _devices(argv: list[str]) -> int:

@@ -9,6 +9,7 @@ from logging import CRITICAL
 from pathlib import Path
 from typing import Any
 
+from codegen.instruction_trial import own_instructions
 from codegen.runtime.devices import Device, choose, devices, working
 from constraints.devices import Profile
 from explore.building.build_variant import builder
@@ -112,12 +113,20 @@ class Cluster:
         recipe = Recipe(measure, setup, "run", RUN_LIMIT)
         return ClusterPool(self.client, partial(self._owners, device), recipe, self.note)
 
+    def instructions(self, device: Device) -> tuple[str, ...]:
+        """The instructions that a device carries out, tried by a worker that owns one of its
+        kind."""
+        return tuple(self._by_an_owner(own_instructions, device))
+
     def limits(self, device: Device) -> Mapping[str, float | None]:
         """The limits of a device, measured by a worker that owns one of its kind."""
+        return dict(self._by_an_owner(roofline, device))
+
+    def _by_an_owner(self, ask: Callable[[Device], Any], device: Device) -> Any:
+        """What a function says of its own device on a worker that owns one of a kind."""
         worker, own = next(iter(self._owners(device).items()))
-        asked = self.client.submit(roofline, own, workers=[worker], pure=False, retries=0)
-        found: Mapping[str, float | None] = asked.result(timeout=ASKED)
-        return found
+        asked = self.client.submit(ask, own, workers=[worker], pure=False, retries=0)
+        return asked.result(timeout=ASKED)
 
 
 def _kind(device: Device) -> tuple[str, ...]:

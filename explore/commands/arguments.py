@@ -5,6 +5,7 @@ import argparse
 from pathlib import Path
 
 from constraints.devices import PROFILES
+from explore.commands.board_token import add_token
 from explore.options.option_values import names, number
 from explore.options.options import PEERS, Options, ways
 from explore.options.units import parse_bytes, parse_seconds
@@ -79,12 +80,19 @@ def add_records(parser: argparse.ArgumentParser) -> None:
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
-    """Add to a parser the option that names a cluster."""
-    parser.add_argument(
+    """Add to a parser the options that name a cluster or a board."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
         "--cluster",
         metavar="ADDRESS",
         help="build and measure by the workers of a cluster: tcp://host:8786, or local",
     )
+    where.add_argument(
+        "--board",
+        metavar="HOST:PORT",
+        help="measure on a board where `explore serve` listens; build here",
+    )
+    add_token(parser)
 
 
 def add_trust(parser: argparse.ArgumentParser) -> None:

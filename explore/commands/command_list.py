@@ -39,6 +39,7 @@ COMMANDS = {
     "diff": Command("RUN RUN", "compare two runs of a program: faster, slower, other fronts"),
     "records": Command("ACTION", "list, export, merge or prune what is kept from run to run"),
     "completion": Command("SHELL", "print the script that completes words in bash, zsh or fish"),
+    "serve": Command("", "measure for runs on another machine, as a board does"),
     "devices": Command("", "list the devices here, what they can do, and what is broken"),
 }
 

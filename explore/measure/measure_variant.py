@@ -97,17 +97,33 @@ def meter(
 ) -> Meter:
     """The meter for a device, with inputs for `seed` and the results in the file `reference`, or in
     its bytes; made once in the worker."""
-    inputs, session = inputs_of(program, seed), open_device(device)
-    varying = {p.var.name: inputs[p.var.name] for p in program.params if not p.const}
-    size = sum(array.nbytes for array in varying.values())
+    given = inputs_of(program, seed), inputs_of(program, seed, integers=True)
+    varying = [p.var.name for p in program.params if not p.const]
+    right = load_reference(reference)
+    return meter_of(device, open_device(device), given, varying, right, max_error)
+
+
+def meter_of(
+    device: Device,
+    session: Session,
+    given: tuple[Mapping[str, Array], Mapping[str, Array]],
+    varying: Sequence[str],
+    right: Reference,
+    max_error: float,
+) -> Meter:
+    """The meter for a device in a session, with the `given` inputs of real and of whole numbers, of
+    which those named in `varying` change from run to run, and with what is right."""
+    inputs, whole = given
+    changing = {name: inputs[name] for name in varying}
+    size = sum(array.nbytes for array in changing.values())
     return Meter(
         device,
         session,
         inputs,
-        inputs_of(program, seed, integers=True),
-        load_reference(reference),
+        whole,
+        right,
         max_error,
-        session.copies(varying, turns_of(size)),
+        session.copies(changing, turns_of(size)),
         Yardstick.on(session),
     )
 

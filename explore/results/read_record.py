@@ -47,7 +47,7 @@ def from_json(values: Mapping[str, Any]) -> Record:
     fields = Fields(fields.values, f"outcome {fields.matching('id', ID, 'the name of a variant')}")
     return Record(
         _variant(fields),
-        _outcome(fields),
+        outcome_from(fields),
         elapsed_s=fields.number("elapsed_s", most=YEAR_9999),
         unix_s=fields.number("unix_s", most=YEAR_9999),
         round=fields.whole("round", most=1 << 30),
@@ -140,7 +140,8 @@ def _any_number(fields: Fields, name: str) -> float:
     return math.nan if value is None else value
 
 
-def _outcome(fields: Fields) -> Outcome:
+def outcome_from(fields: Fields) -> Outcome:
+    """The outcome of a variant in fields that `outcome_json` gave."""
     match fields.one_of("status", ("measured", "failed", "predicted")):
         case "measured":
             return _measured(fields)

@@ -33,7 +33,7 @@ def to_json(record: Record) -> Json:
     plan = record.variant.plan
     return {
         **_variant_json(record.variant),
-        **_outcome_json(record.outcome),
+        **outcome_json(record.outcome),
         "memory_bytes": record.memory_bytes,
         "workspace_bytes": record.workspace_bytes,
         "kernels": [asdict(kernel) for kernel in plan.kernels] if plan else [],
@@ -79,7 +79,8 @@ def _variant_json(variant: Variant) -> Json:
     }
 
 
-def _outcome_json(outcome: Outcome) -> Json:
+def outcome_json(outcome: Outcome) -> Json:
+    """The outcome of a variant as a JSON object."""
     measured = outcome if isinstance(outcome, Measured) else None
     failed = outcome if isinstance(outcome, Failed) else None
     return {

@@ -213,7 +213,7 @@ def _explore(
 ) -> tuple[Run, bool]:
     """The run after exploring; `begun` is the start by the clock, so that measuring the device,
     deriving forms and computing the right results count in the time limit."""
-    target = tried(target)
+    target = tried(target, hands)
     before = store.records()
     plans = TrustedPlans(store.environment, jobs=options.workers)
     if target.device is not None:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from codegen.instruction_trial import own_instructions
 from codegen.runtime.devices import Device, choose, devices, working
 from constraints.devices import (
     CPU,
@@ -17,6 +16,7 @@ from constraints.devices import (
 )
 from explore.options.options import Options
 from explore.results.run_environment import Environment
+from explore.workers.hands import Hands
 from ir.errors import UserError
 
 # Operations of a kernel once unrolled: more takes compilers seconds, and seldom pays.
@@ -93,12 +93,12 @@ def device_meant(device: str | int | Device | None) -> Device:
     return choose(None if device is None else str(device))
 
 
-def tried(target: Target) -> Target:
-    """The target with the instructions that its device carries out itself, found by trial. A device
-    that is not here is not tried."""
+def tried(target: Target, hands: Hands) -> Target:
+    """The target with the instructions that its device carries out itself, found by trial by the
+    hands that own it. A device that is not here is not tried."""
     if target.device is None:
         return target
-    found = own_instructions(target.device)
+    found = hands.instructions(target.device)
     return replace(target, profile=replace(target.profile, instructions=found))
 
 

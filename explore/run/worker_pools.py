@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from codegen.instruction_trial import own_instructions
 from codegen.runtime.devices import Device
 from constraints.devices import Profile
 from explore.building.build_variant import setup_for as builder_setup
@@ -27,6 +28,10 @@ class Here:
     def meters(self, file: Path, program: Program, options: Options, device: Device) -> Workers:
         """The pool of the one worker that runs things on the device."""
         return device_pool(file, program, options, device)
+
+    def instructions(self, device: Device) -> tuple[str, ...]:
+        """The instructions that the device carries out by itself."""
+        return own_instructions(device)
 
     def limits(self, device: Device) -> Mapping[str, float | None]:
         """The limits of a device, measured."""

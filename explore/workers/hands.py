@@ -21,5 +21,8 @@ class Hands(Protocol):
         """The workers that run things on devices of a kind, each on its own; `file` holds the right
         results."""
 
+    def instructions(self, device: Device) -> tuple[str, ...]:
+        """The names of the instructions that a device carries out by itself, found by trial."""
+
     def limits(self, device: Device) -> Mapping[str, float | None]:
         """The limits of a device, measured, by their names in `Bounds`."""

@@ -3,9 +3,9 @@
 # key: t type, dims sizes of the arrays around it
 
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 
 import numpy as np
-from ml_dtypes import bfloat16
 from numpy.typing import NDArray
 
 from ir.core.nodes import Program
@@ -32,8 +32,11 @@ STORED: "dict[str, np.dtype[np.generic]]" = {
     **WHOLE,
     "float": np.dtype(np.float32),
     "half": np.dtype(np.float16),
-    "bfloat": np.dtype(bfloat16),
 }
+if find_spec("ml_dtypes") is not None:  # a board that measures for others may lack it
+    from ml_dtypes import bfloat16
+
+    STORED["bfloat"] = np.dtype(bfloat16)
 
 
 def known(n: Size) -> int:

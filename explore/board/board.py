@@ -1,0 +1,107 @@
+"""The hands of a run whose variants are measured on a board, and made here."""
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Connection
+from pathlib import Path
+from typing import Any
+
+from codegen.runtime.devices import Device
+from constraints.devices import Profile
+from explore.board.board_pool import BoardPool
+from explore.board.messages import Message, device_from, receive, send
+from explore.board.serve import Given, given_message
+from explore.building.build_variant import setup_for
+from explore.building.build_worker import BUILD_LIMIT, BUILD_MEMORY, work
+from explore.measure.measure_variant import RUN_LIMIT
+from explore.measure.reference import inputs_of, largest_error
+from explore.measure.reference_file import load_reference
+from explore.options.options import Options
+from explore.options.stored_fields import Fields
+from explore.results.read_record import NEVER
+from explore.results.version import version
+from explore.workers.pool import Pool
+from explore.workers.workers import Workers
+from ir.core.nodes import Program
+from ir.errors import UserError
+from ir.instructions.table import TABLE
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A board at a host and port that `explore serve` listens on, and the token that it knows."""
+
+    host: str
+    port: int
+    token: bytes
+    note: Callable[[str], None]
+
+    def connected(self) -> "tuple[Connection[Any, Any], Device]":
+        """A connection to the board, and its device; a UserError if it does not admit us."""
+        try:
+            connection = Client((self.host, self.port), authkey=self.token)
+        except AuthenticationError:
+            raise UserError(f"{self.host}:{self.port} does not know this token") from None
+        except (OSError, EOFError) as error:
+            raise UserError(f"no board answers at {self.host}:{self.port}: {error}") from None
+        hello = receive(connection)
+        if hello.kind != "hello" or (theirs := hello.checked.text("version")) != version():
+            connection.close()
+            raise UserError(
+                f"the board has convlift {theirs if hello.kind == 'hello' else 'unknown'}, "
+                f"here is {version()}: expected the same"
+            )
+        return connection, device_from(hello.checked.fields("device"))
+
+    def device(self) -> Device:
+        """The device of the board."""
+        connection, device = self.connected()
+        connection.close()
+        return device
+
+    def builders(self, options: Options, device: Device | None, profile: Profile) -> Workers:
+        """Workers here that derive forms, and make and prove variants; the board builds them."""
+        return Pool(
+            work,
+            workers=options.workers,
+            timeout=BUILD_LIMIT,
+            stage="build",
+            setup=setup_for(None, profile.group_items, profile.half_arithmetic),
+            max_memory=BUILD_MEMORY,
+        )
+
+    def meters(self, file: Path, program: Program, options: Options, device: Device) -> Workers:
+        """The worker of the board; inputs and right results are sent to it."""
+        given = Given(
+            inputs_of(program, options.seed),
+            inputs_of(program, options.seed, integers=True),
+            tuple(p.var.name for p in program.params if not p.const),
+            load_reference(file),
+            largest_error(program, options.max_error),
+        )
+        return BoardPool(self._connection, given_message(given), RUN_LIMIT, self.note)
+
+    def _connection(self) -> "Connection[Any, Any]":
+        return self.connected()[0]
+
+    def instructions(self, device: Device) -> tuple[str, ...]:
+        """The instructions of the table that the board's device carries out by itself."""
+        said = self._asked("instructions").each("names", len(TABLE))
+        return tuple(entry.one_of("value", tuple(TABLE)) for entry in said)
+
+    def _asked(self, kind: str) -> Fields:
+        """What the board answers to a question."""
+        connection, _ = self.connected()
+        with closing(connection):
+            send(connection, Message(kind))
+            return receive(connection).checked
+
+    def limits(self, device: Device) -> Mapping[str, float | None]:
+        """The limits of the board's device, measured there."""
+        found = self._asked("limits")
+        number = partial(found.number, most=NEVER * 1e3)
+        names = ("peak_flops", "bandwidth", "launch_ns", "event_ns", "yardstick_ns")
+        return {name: found.maybe(name, number) for name in names}

@@ -1,0 +1,156 @@
+"""The server of a board: it listens, admits who knows the token, and measures what it is given.
+
+What is given is OpenCL text from whoever knows the token, to be built and run: so it listens on
+loopback unless it is told otherwise.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection, Listener
+from typing import Any
+
+from codegen.instruction_trial import own_instructions
+from codegen.runtime.devices import Device
+from codegen.runtime.session import open_device
+from explore.board.messages import (
+    Array,
+    Message,
+    answered,
+    device_json,
+    receive,
+    send,
+    task_from,
+)
+from explore.measure.measure_variant import RUN_LIMIT, Meter, measure, meter_of
+from explore.measure.reference import Expected, Reference
+from explore.measure.roofline import measured as roofline
+from explore.options.stored_fields import Damaged
+from explore.results.records import Failed
+from explore.results.version import version
+from explore.workers.pool import Pool
+
+PORT = 8787
+INPUT, WHOLE = "input.", "whole."  # before the names of arrays
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a run gives a board once: inputs of real and of whole numbers, which of them vary from
+    run to run, and what is right."""
+
+    inputs: dict[str, Array]
+    whole: dict[str, Array]
+    varying: tuple[str, ...]
+    reference: Reference
+    max_error: float
+
+
+def given_message(given: Given) -> Message:
+    """The message with what a run gives a board."""
+    right, arrays = given.reference, dict[str, Array]()
+    arrays |= {f"{INPUT}{name}": array for name, array in given.inputs.items()}
+    arrays |= {f"{WHOLE}{name}": array for name, array in given.whole.items()}
+    arrays["output"] = right.output
+    fields: dict[str, Any] = {"varying": list(given.varying), "max_error": given.max_error}
+    if right.exact is not None:
+        arrays["exact"] = right.exact.output
+        fields |= {"scale": right.exact.scale, "rounding": right.exact.rounding}
+    return Message("given", fields, arrays)
+
+
+def given_from(message: Message) -> Given:
+    """What a run gives, in a message; raises Damaged for any other."""
+    fields, arrays = message.checked, message.arrays
+    if "output" not in arrays:
+        raise Damaged("given: expected what is right, found none")
+    exact = None
+    if "exact" in arrays:
+        scale, rounding = (fields.number(n, most=1e300) for n in ("scale", "rounding"))
+        exact = Expected(arrays["exact"], scale, rounding)
+    inputs = _named(arrays, INPUT)
+    varying = tuple(e.exact_text("value", 300) for e in fields.each("varying", 256))
+    if not inputs.keys() >= set(varying) or inputs.keys() != _named(arrays, WHOLE).keys():
+        raise Damaged("given: expected every input, of real and of whole numbers")
+    right = Reference(arrays["output"], exact)
+    return Given(inputs, _named(arrays, WHOLE), varying, right, fields.number("max_error"))
+
+
+def _named(arrays: Any, prefix: str) -> dict[str, Array]:
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+
+
+def serve(device: Device, host: str, port: int, token: bytes, rounds: int | None = None) -> None:
+    """Serve runs one after the other, for ever or so many of them; a run that breaks off, and one
+    that does not know the token, leave the server as it was."""
+    with Listener((host, port), authkey=token) as listener:
+        print(f"serving {device.name} on {listener.address[0]}:{listener.address[1]}", flush=True)
+        served = 0
+        while rounds is None or served < rounds:
+            try:
+                connection = listener.accept()
+            except (AuthenticationError, EOFError, OSError) as error:
+                print(f"somebody was not admitted: {type(error).__name__}", flush=True)
+                continue
+            served += 1
+            with connection:
+                _served(device, connection)
+
+
+def _served(device: Device, connection: "Connection[Any, Any]") -> None:
+    """Serve one run until it leaves."""
+    pool: Pool[Any, Any] | None = None
+    try:
+        send(connection, Message("hello", {"version": version(), "device": device_json(device)}))
+        while True:
+            message = receive(connection)
+            match message.kind:
+                case "limits":
+                    send(connection, Message("limits", dict(roofline(device))))
+                case "instructions":
+                    names = list(own_instructions(device))
+                    send(connection, Message("instructions", {"names": names}))
+                case "given":
+                    if pool is not None:
+                        pool.close()
+                    pool = _pool(device, given_from(message))
+                    send(connection, Message("ready"))
+                case "measure" | "again" if pool is not None:
+                    task, limit = task_from(message)
+                    pool.submit(task, limit)
+                    (done,) = pool.results()
+                    send(connection, answered(done.result))
+                case other:
+                    raise Damaged(f"message: expected something to measure, found {other!a:.40}")
+    except Damaged as error:
+        print(f"a run was dismissed: {error.message}", flush=True)
+    except (EOFError, OSError):
+        pass
+    finally:
+        if pool is not None:
+            pool.close()
+
+
+def _pool(device: Device, given: Given) -> "Pool[Any, Any]":
+    return Pool(
+        _measured, workers=1, timeout=RUN_LIMIT, stage="run", setup=partial(_meter, device, given)
+    )
+
+
+def _meter(device: Device, given: Given) -> Meter:
+    return meter_of(
+        device,
+        open_device(device),
+        (given.inputs, given.whole),
+        given.varying,
+        given.reference,
+        given.max_error,
+    )
+
+
+def _measured(state: Meter, task: Any) -> Any:
+    """The outcome of a task; texts that do not fit their launches are the sender's mistake."""
+    try:
+        return measure(state, task)
+    except (ValueError, KeyError) as error:
+        return Failed("run", f"{type(error).__name__}: {error}".splitlines()[0])

@@ -1,0 +1,45 @@
+"""The command `explore serve`: a board measures for a run on another machine.
+
+It imports nothing but what a board has: Python, NumPy and pyopencl.
+"""
+
+import secrets
+from argparse import ArgumentParser
+from collections.abc import Sequence
+
+from explore.board.serve import PORT, serve
+from explore.commands.board_token import VARIABLE, add_token, token_of
+from ir.errors import UserError
+
+
+def main(argv: Sequence[str]) -> int:
+    """Serve until the command is ended; returns the exit status."""
+    parser = ArgumentParser(
+        prog="explore serve",
+        description="Measure for runs on another machine: build the texts that come, run, check "
+        "and time them.",
+    )
+    parser.add_argument("--device", metavar="D", help="a device: number, part of a name, gpu, cpu")
+    parser.add_argument(
+        "--host", default="127.0.0.1", metavar="HOST", help="listen there (default: 127.0.0.1)"
+    )
+    parser.add_argument(
+        "--port", type=int, default=PORT, metavar="N", help=f"and there (default: {PORT})"
+    )
+    add_token(parser)
+    given = parser.parse_args(argv)
+
+    from codegen.runtime.devices import choose
+
+    device = choose(given.device)
+    token = token_of(given.token)
+    if token is None:
+        token = secrets.token_urlsafe(24).encode()
+        print(f"{VARIABLE}={token.decode()}", flush=True)
+    try:
+        serve(device, given.host, given.port, token)
+    except OSError as error:
+        raise UserError(f"cannot listen on {given.host}:{given.port}: {error}") from error
+    except KeyboardInterrupt:
+        return 130
+    return 0
