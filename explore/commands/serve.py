@@ -4,21 +4,17 @@ It imports nothing but what a board has: Python, NumPy and pyopencl.
 """
 
 import secrets
-from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from explore.board.serve import PORT, serve
 from explore.commands.board_token import VARIABLE, add_token, token_of
+from explore.commands.command_list import parser_of
 from ir.errors import UserError
 
 
 def main(argv: Sequence[str]) -> int:
     """Serve until the command is ended; returns the exit status."""
-    parser = ArgumentParser(
-        prog="explore serve",
-        description="Measure for runs on another machine: build the texts that come, run, check "
-        "and time them.",
-    )
+    parser = parser_of("serve")
     parser.add_argument("--device", metavar="D", help="a device: number, part of a name, gpu, cpu")
     parser.add_argument(
         "--host", default="127.0.0.1", metavar="HOST", help="listen there (default: 127.0.0.1)"
