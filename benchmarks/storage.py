@@ -1,21 +1,24 @@
 """Layers that move more than they compute, with numbers stored as floats, halves, bfloats and
-bytes, and floats in arithmetic: how much faster are narrower numbers?
+bytes, and floats in arithmetic, beside a kernel that copies as many bytes.
 
-    python -m benchmarks.storage [--device D] [--megabytes 64] [--tries 16] [--rounds 30] [--seed 0]
-                                 [--stored] [LAYER …]
+    python -m benchmarks.storage [--device D] [--megabytes 128] [--tries 24] [--rounds 9] [--seed 0]
+                                 [--stored] [--types float,half] [LAYER …]
 
 The image has `--megabytes` as floats, and as many numbers in the other types. `--tries` ways of
-lowering the layer are drawn at random (forms and points of the families `naive` and `registers`);
-each is built for every type. All take turns, so that what else the machine does hits them alike:
-the slower half of a type's ways drops out after each of the first rounds, until one is left. With
-`--stored` halves are stored only, as for devices that do not compute with them. Printed are the
-least and the median time of a type's last way, in device time, the processor time that a run took,
-and how many times faster each is than with floats.
+lowering the layer are drawn at random for each type from the forms of the families `naive` and
+`registers` that store no image, a form as often as a search tries it, and the fastest is found on
+an image of half the size. Then all types take turns, so that what else the machine does hits them
+alike. With `--stored` halves are stored only, as for devices that do not compute with them. Printed
+are a type's way and its copy: the median time on the device and of processors, the bytes that a
+second of it moves, and the medians over rounds of how many times faster it is than the copy, and
+than the same layer with floats (on a CPU by processors' time, which other processes do not take
+from).
 """
 
 import argparse
 import statistics
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -23,142 +26,221 @@ import numpy as np
 
 from codegen.compile import generate
 from codegen.demand_proofs import demand_proofs
+from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime.session import Program, Session, choose, open_device
+from constraints.count.points import Point
+from constraints.devices import Profile
 from explore.run.target import profile_of
 from explore.space.derive_form import points
 from explore.space.lowering import bound
 from ir.core.nodes import Program as Source
 from ir.errors import Unsupported
-from ir.meaning.inputs import STORED, random_inputs
+from ir.meaning.inputs import STORED
 from ir.parse import parse
 from rewrites.engine.refused import Refused
 from rewrites.families.all_families import forms
+from rewrites.tuning.family import Form
 from rewrites.tuning.lower import lower
+from rewrites.tuning.stored_forms import RELAID
 
-CHANNELS = {"depthwise": 64, "max pooling": 64, "1x1": 8}
-LAYERS = {
-    "depthwise": """
+CHANNELS = {"1x1": 8}
+SUM = "reduce(0.0, (acc, (x, w)) -> acc + float(x) * float(w), zip({x}, {w}))"
+DEPTHWISE = """
 depthwise(const weights : [[[{t}]3]3]C, image : [[[{t}]C]W]H) =
-  map2d(window -> map((channel, kernel) ->
-      {to}(reduce(0.0, (acc, (x, w)) -> acc + float(x) * float(w), zip(channel, flatten(kernel)))),
-    zip(transpose(join(window)), weights)), slide2d(3, 1, pad2d(1, 0, image)))
-""",
-    "max pooling": """
+  map2d(window -> map((channel, kernel) -> {to}(SUM),
+    zip(transpose(join(window)), weights)), slide2d(3, STEP, pad2d(1, 0, image)))
+""".replace("SUM", SUM.format(x="channel", w="flatten(kernel)"))
+POOLING = """
 pool(image : [[[{t}]C]W]H) =
-  map2d(window -> map(channel ->
-      {to}(reduce(-inf, (acc, x) -> max(acc, float(x)), channel)),
-    transpose(join(window))), slide2d(2, 2, image))
-""",
+  map2d(window -> map(channel -> {to}(POOLED), transpose(join(window))), slide2d(2, 2, image))
+"""
+LAYERS = {
+    "depthwise": DEPTHWISE.replace("STEP", "1"),
+    "depthwise, step 2": DEPTHWISE.replace("STEP", "2"),
+    "max pooling": POOLING.replace(
+        "POOLED", "reduce(-inf, (acc, x) -> max(acc, float(x)), channel)"
+    ),
+    "average pooling": POOLING.replace(
+        "POOLED", "reduce(0.0, (acc, x) -> acc + float(x), channel) / 4.0"
+    ),
     "1x1": """
 mixed(const weights : [[{t}]C]C, image : [[[{t}]C]W]H) =
-  map2d(pixel -> map(kernel ->
-      {to}(reduce(0.0, (acc, (x, w)) -> acc + float(x) * float(w), zip(pixel, kernel))),
-    weights), image)
-""",
+  map2d(pixel -> map(kernel -> {to}(SUM), weights), image)
+""".replace("SUM", SUM.format(x="pixel", w="kernel")),
 }
 TO = {"float": "float", "half": "half", "bfloat": "bfloat", "char": "char_sat_rte"}
 FAMILIES = ("naive", "registers")
+COPY = """
+kernel void copy(global const {t} *restrict xs, global {t} *restrict out) {{
+  size_t at = get_group_id(0) * {each} + get_local_id(0);
+  for (int i = 0; i < {each}; i += get_local_size(0)) out[at + i] = xs[at + i];
+}}
+"""
 
 
 @dataclass(slots=True)
 class Way:
-    """A way of lowering a layer, built with numbers of one type; the times of its runs so far."""
+    """A way of lowering a layer, built, with its inputs and the bytes of its image and its results;
+    the times of its runs so far."""
 
     words: str
     built: Program
+    inputs: Mapping[str, np.ndarray]
+    moved: int
     device_ms: list[float] = field(default_factory=list)
     processor_ms: list[float] = field(default_factory=list)
+
+    def run(self) -> None:
+        """A timed turn: three runs on the device, of which the least counts."""
+        begun = time.process_time()
+        taken = self.built.time(self.inputs, runs=3, warmup=0)
+        self.processor_ms.append(1e3 * (time.process_time() - begun) / taken.runs)
+        self.device_ms.append(taken.low_ns / 1e6)
+
+    def least(self, by_processor: bool) -> float:
+        """The least time of a turn so far, by processors' clock or by the device's."""
+        return min(self.processor_ms if by_processor else self.device_ms)
 
 
 def layer(name: str, t: str, megabytes: int) -> Source:
     """The program of a layer, with numbers of type t in and out."""
-    c = CHANNELS[name]
+    c = CHANNELS.get(name, 64)
     width = int((megabytes * 2**20 / 4 / c) ** 0.5)
     sizes = f"where C = {c}, W = {width}, H = {width}"
     return parse(LAYERS[name].format(t=t, to=TO[t]) + sizes)
 
 
-def ways(
-    source: Source, session: Session, tries: int, seed: int, half_arithmetic: bool
-) -> dict[str, Program]:
-    """Random ways of lowering a program, built; the same for every type that is as wide as their
-    vectors allow."""
-    limits, random = profile_of(session.device), Random(seed)
+def drawn(source: Source, limits: Profile, seed: int) -> list[Form]:
+    """The forms that store no image: the plain one, then the others in a random order in which one
+    with a large weight tends to come early."""
     every = [form for family in FAMILIES for form in forms(source, family)]
-    found: dict[str, Program] = {}
-    for form in [every[0], *random.sample(every[1:], len(every) - 1)]:
+    plain, *rest = [f for f in every if not any(t.stores and t != RELAID for t in f.traits)]
+    random = Random(seed)
+    keys = {id(f): random.random() ** (1 / f.weight(limits.dedicated_local)) for f in rest}
+    return [plain, *sorted(rest, key=lambda f: keys[id(f)], reverse=True)]
+
+
+def ways(
+    name: str, t: str, session: Session, given: argparse.Namespace
+) -> Iterator[tuple[Form, Point]]:
+    """Random ways of lowering a layer, a form and a point each; three points of a form at most."""
+    source, limits = layer(name, t, given.megabytes // 2), profile_of(session.device)
+    left = given.tries
+    for form in drawn(source, limits, given.seed):
         try:
-            low = lower(source, form)
-            _, drawn = points(low, limits, 2, seed)
+            _, some = points(lower(source, form), limits, min(3, left), given.seed)
         except (Refused, Unsupported):
             continue
-        for point in drawn:
-            made = generate(
-                bound(low.program, point),
-                max_work_group=limits.group_items,
-                half_arithmetic=half_arithmetic,
-            )
-            demand_proofs(made)
-            words = f"{form.family} {form.name} {dict(sorted(point.items()))}"
-            found[words] = session.build(made.plan)
-            if len(found) == tries:
-                return found
-    return found
+        yield from ((form, point) for point in some)
+        left -= len(some)
+        if not left:
+            return
 
 
-def run(way: Way, inputs: dict[str, object]) -> None:
-    """A timed turn of a way: three runs on the device, of which the least counts."""
-    begun = time.process_time()
-    taken = way.built.time(inputs, runs=3, warmup=0)  # type: ignore[arg-type]
-    way.processor_ms.append(1e3 * (time.process_time() - begun) / taken.runs)
-    way.device_ms.append(taken.low_ns / 1e6)
+def built(
+    source: Source, form: Form, point: Point, session: Session, given: argparse.Namespace
+) -> Way:
+    """A layer lowered in a form at a point, proved and built."""
+    half = session.device.half and not given.stored
+    limits = profile_of(session.device).group_items
+    made = generate(
+        bound(lower(source, form).program, point), max_work_group=limits, half_arithmetic=half
+    )
+    demand_proofs(made)
+    moved = sum(b.bytes for b in made.plan.buffers if b.role in (Role.INPUT, Role.OUTPUT))
+    words = f"{form.family} {form.name} {dict(sorted(point.items()))}"
+    inputs = whole_numbers(made.plan.buffers, given.seed)
+    return Way(words, session.build(made.plan), inputs, moved)
+
+
+def best(name: str, t: str, session: Session, given: argparse.Namespace) -> Way:
+    """The fastest of some random ways of lowering a layer, found on an image of half the size: the
+    slower half of them drops out after each round."""
+    source = layer(name, t, given.megabytes // 2)
+    racing = [(built(source, *way, session, given), way) for way in ways(name, t, session, given)]
+    for way, _ in racing:
+        way.inputs = racing[0][0].inputs
+    by_processor = session.device.kind == "cpu"
+    while len(racing) > 1:
+        for way, _ in racing:
+            way.run()
+        racing.sort(key=lambda each: each[0].least(by_processor))
+        for lost, _ in racing[len(racing) // 2 :]:
+            lost.built.release()
+        del racing[len(racing) // 2 :]
+    ((way, chosen),) = racing
+    way.built.release()
+    return built(layer(name, t, given.megabytes), *chosen, session, given)
+
+
+def whole_numbers(buffers: Sequence[Buffer], seed: int) -> dict[str, np.ndarray]:
+    """Random whole numbers for the inputs and constants among these buffers."""
+    random = np.random.default_rng(seed)
+    return {
+        b.name: random.integers(-3, 4, b.shape, dtype=np.int8).astype(STORED[b.scalar])
+        for b in buffers
+        if b.role in (Role.INPUT, Role.CONST)
+    }
+
+
+def copy(moved: int, session: Session) -> Way:
+    """A kernel that reads and writes `moved` bytes in all, rounded up: lines of a cache one after
+    the other on a CPU, neighbours by neighbours on a GPU."""
+    gpu = session.device.kind == "gpu"
+    t, lanes, each = ("uint4", 256, 256) if gpu else ("float16", 1, 64)
+    groups = -(-moved // 2 // (each * (16 if gpu else 64)))
+    numbers = groups * each * (4 if gpu else 16)
+    x = Buffer("xs", "float", (numbers,), 4 * numbers, Role.INPUT)
+    y = Buffer("out", "float", (numbers,), 4 * numbers, Role.OUTPUT)
+    text = COPY.format(t=t, each=each)
+    launch = Kernel(
+        "copy", (groups * lanes, 1, 1), (lanes, 1, 1), ("xs", "out"), prepack=False, text=text
+    )
+    built = session.build(Plan((launch,), (x, y), 8 * numbers, 0))
+    return Way("a copy", built, {"xs": np.ones(numbers, np.float32)}, 8 * numbers)
 
 
 def compare(name: str, session: Session, given: argparse.Namespace) -> None:
-    """Time a layer with each type, and print a line for each."""
-    racing: dict[str, list[Way]] = {}
-    inputs: dict[str, dict[str, object]] = {}
-    for t in TO:
-        source = layer(name, t, given.megabytes)
-        half = session.device.half and not given.stored
-        built = ways(source, session, given.tries, given.seed, half)
-        racing[t] = [Way(words, program) for words, program in built.items()]
-        small = np.random.default_rng(given.seed)
-        inputs[t] = {
-            n: small.integers(-3, 4, np.shape(x)).astype(STORED[t])
-            for n, x in random_inputs(source, given.seed).items()
-        }
+    """Time a layer with each type, and print a line for each, and one for its copy."""
+    found = {t: best(name, t, session, given) for t in given.types.split(",")}
+    copies = {t: copy(way.moved, session) for t, way in found.items()}
+    last = [(t, way) for t in found for way in (found[t], copies[t])]
     for _ in range(given.rounds):
-        for n in range(max(map(len, racing.values()))):
-            for t, several in racing.items():
-                if n < len(several):
-                    run(several[n], inputs[t])
-        for several in racing.values():
-            several.sort(key=lambda way: min(way.device_ms))
-            for lost in several[max(1, len(several) // 2) :]:
-                lost.built.release()
-            del several[max(1, len(several) // 2) :]
-    least = {t: min(several[0].device_ms) for t, several in racing.items()}
-    middle = {t: statistics.median(several[0].device_ms) for t, several in racing.items()}
-    for t, (way,) in racing.items():
-        print(
-            f"{name:12} {t:6} least {least[t]:7.2f} ms ({least['float'] / least[t]:4.2f})  "
-            f"median {middle[t]:7.2f} ms ({middle['float'] / middle[t]:4.2f})  "
-            f"processor {statistics.median(way.processor_ms):7.2f} ms  {way.words}",
-            flush=True,
-        )
+        for _, way in last:
+            way.run()
+    for t, way in last:
+        print(told(name, t, way, copies[t], found["float"], session), flush=True)
         way.built.release()
+
+
+def told(name: str, t: str, way: Way, copied: Way, floats: Way, session: Session) -> str:
+    """The line about a way: its times, and its ratios to the copy of its bytes and to floats."""
+    by_processor = session.device.kind == "cpu"
+
+    def ratio(other: Way) -> float:
+        theirs, ours = other.device_ms, way.device_ms
+        if by_processor:
+            theirs, ours = other.processor_ms, way.processor_ms
+        return statistics.median(a / b for a, b in zip(theirs, ours, strict=True))
+
+    device, processor = map(statistics.median, (way.device_ms, way.processor_ms))
+    rate = way.moved / 1e6 / (processor if by_processor else device)
+    return (
+        f"{name:17} {t:6} device {device:8.3f} ms  processor {processor:7.2f} ms  {rate:7.1f} GB/s "
+        f" of the copy {ratio(copied):4.2f}  of floats {ratio(floats):5.2f}  {way.words}"
+    )
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("layers", nargs="*", metavar="LAYER", default=list(LAYERS))
     options.add_argument("--device")
-    options.add_argument("--megabytes", type=int, default=64)
-    options.add_argument("--tries", type=int, default=16)
-    options.add_argument("--rounds", type=int, default=30)
+    options.add_argument("--megabytes", type=int, default=128)
+    options.add_argument("--tries", type=int, default=24)
+    options.add_argument("--rounds", type=int, default=9)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--stored", action="store_true")
+    options.add_argument("--types", default=",".join(TO))
     given = options.parse_args()
     session = open_device(choose(given.device))
     print(f"{session.device.name}: an image of {given.megabytes} MiB in floats")
