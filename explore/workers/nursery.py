@@ -1,5 +1,6 @@
 """The parent's side of the nursery, a process that starts workers as forks of itself."""
 
+import atexit
 import contextlib
 import os
 import pickle
@@ -75,6 +76,7 @@ class Nursery:
             start_new_session=True,
         )
         theirs.close()
+        atexit.register(self.end)  # so that the time its workers took is counted as ours
 
     @property
     def alive(self) -> bool:
