@@ -24,6 +24,7 @@ from pathlib import Path
 from benchmarks.layers import layers
 from codegen.runtime.devices import choose
 from explore.measure.measure_variant import Again
+from explore.measure.reference_file import FILE
 from explore.options.options import Options
 from explore.options.units import show_time
 from explore.results.front import pick
@@ -117,7 +118,7 @@ def in_turns(runs: Sequence[Run]) -> list[float]:
     times: list[list[Reading]] = [[] for _ in runs]
     with ExitStack() as stack:
         worker = stack.enter_context(
-            device_pool(runs[0].folder, program, options, device_of(environment))
+            device_pool(runs[0].folder / FILE, program, options, device_of(environment))
         )
         for _ in range(TURNS):
             worker.submit(Again(plans))

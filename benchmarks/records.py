@@ -1,0 +1,158 @@
+"""What records are worth, and whether many writers lose any.
+
+    python -m benchmarks.records sizes [--variants 100] [--few 20] [--known A,B] [--held-out C]
+    python -m benchmarks.records again [--variants 20] [--out DIR]
+    python -m benchmarks.records writers [--seconds 60]
+
+`sizes` explores convolutions of some sizes (channels×width×kernels) and keeps what it measured.
+Then it explores sizes that no record has: few variants from the records, few without, and as many
+as before without. The fastest of each are timed in turns; 1.05 means 5 % slower than the full
+search.
+
+`again` explores a program twice from one record file: the seconds until the second run says what is
+known, until its first outcome, and in all; and how many variants it measured.
+
+`writers` lets two processes write one record file, kills one now and then, and begins it again.
+Every entry that a process said was kept must be there in the end, and the file must be sound.
+"""
+
+import argparse
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+
+from benchmarks.search import in_turns
+from explore.options.options import Options
+from explore.record_book.record_book import RecordBook
+from explore.run.run import Run, start
+from explore.run.source import Source
+from explore.run.target import target_of
+
+ROOT = Path(__file__).parents[1]
+LAYER = (ROOT / "examples" / "quickstart.lift").read_text()
+KILLED_EVERY = (1.0, 4.0)  # seconds, from and to
+
+
+def options_for(size: str, variants: int) -> Options:
+    """The options of a run of the layer at a size such as 32×28×64."""
+    channels, width, kernels = map(int, size.replace("x", "×").split("×"))
+    sizes = {"C": channels, "W": width, "H": width, "M": kernels}
+    return Options.of(variants=variants, sizes=sizes)
+
+
+def explored(size: str, variants: int, folder: Path, records: Path | None) -> Run:
+    """The run of the layer at a size, from a file of records or from none."""
+    source, target = Source(LAYER, "quickstart.lift"), target_of(None, None, ())
+    run, _ = start(source, options_for(size, variants), target, folder, records or False)
+    return run
+
+
+def sizes(given: argparse.Namespace) -> None:
+    """Compare few variants from records with few and with many that begin from nothing."""
+    records = given.out / "records.sqlite"
+    for size in given.known.split(","):
+        explored(size, given.variants, given.out / f"known-{size}", records)
+    for size in given.held_out.split(","):
+        runs = [
+            explored(size, given.few, given.out / f"from-records-{size}", records),
+            explored(size, given.few, given.out / f"few-{size}", None),
+            explored(size, given.variants, given.out / f"many-{size}", None),
+        ]
+        hinted, few, many = in_turns(runs)
+        print(
+            f"{size}: {given.few} from records {hinted / many:.3f}, {given.few} without "
+            f"{few / many:.3f} of the time after {given.variants} ({many / 1e3:.1f} µs)",
+            flush=True,
+        )
+
+
+def again(given: argparse.Namespace) -> None:
+    """Explore a program twice, and tell how long the second time takes to its first words."""
+    command = [sys.executable, "-m", "explore", str(ROOT / "examples" / "quickstart.lift")]
+    command += ["--variants", str(given.variants), "--records", str(given.out / "again.sqlite")]
+    subprocess.run([*command, "--out", str(given.out / "first")], check=True, capture_output=True)
+    begun = time.monotonic()
+    second = [*command, "--out", str(given.out / "second")]
+    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+    with subprocess.Popen(second, stderr=pipe, stdout=nowhere, text=True) as running:
+        for line in running.stderr or ():
+            if line.startswith("known since") or "/" in line.split(" ")[0]:
+                print(f"{time.monotonic() - begun:.2f} s: {line.strip()}", flush=True)
+    print(f"{time.monotonic() - begun:.2f} s in all")
+    print(f"{len({r.variant.id for r in Run(given.out / 'second').records})} measured", flush=True)
+
+
+def writers(given: argparse.Namespace) -> None:
+    """Let two processes write one file, kill them in turns, and look whether anything is lost."""
+    file, said = given.out / "written.sqlite", [set[str](), set[str]()]
+    running = [_writer(file, seed, given.out) for seed in (0, 1)]
+    until, killed = time.monotonic() + given.seconds, 0
+    while time.monotonic() < until:
+        time.sleep(random.uniform(*KILLED_EVERY))
+        at = killed % 2
+        said[at] |= _ended(running[at], given.out / f"said-{at}")
+        running[at] = _writer(file, at, given.out)
+        killed += 1
+    for at in (0, 1):
+        said[at] |= _ended(running[at], given.out / f"said-{at}")
+    with RecordBook(file) as book:
+        held = [
+            {e.record.variant.id for e in book.every() if e.place.driver == f"{seed}"}
+            for seed in (0, 1)
+        ]
+    with sqlite3.connect(file) as connection:
+        (verdict,) = connection.execute("PRAGMA integrity_check").fetchone()
+    lost = sum(len(mine - kept) for mine, kept in zip(said, held, strict=True))
+    print(
+        f"{given.seconds:g} s, {killed} kills: {sum(map(len, said))} entries were said to be kept, "
+        f"{lost} are lost; the file is {verdict}"
+    )
+    if lost or verdict != "ok":
+        raise SystemExit(1)
+
+
+def _writer(file: Path, seed: int, folder: Path) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "tests.support.record_writer", str(file), str(seed)]
+    with open(folder / f"said-{seed}", "ab") as said:
+        return subprocess.Popen(command, stdout=said, cwd=ROOT)
+
+
+def _ended(writer: "subprocess.Popen[bytes]", said: Path) -> set[str]:
+    """Whatever a writer said before it was killed now; a line that is cut off does not count."""
+    alive = writer.poll() is None
+    writer.kill()
+    writer.wait()
+    if not alive:
+        raise SystemExit(f"a writer ended by itself, with status {writer.returncode}")
+    *whole, _ = said.read_text().split("\n")
+    return set(whole)
+
+
+HOW = {"sizes": sizes, "again": again, "writers": writers}
+
+
+def main(argv: Sequence[str]) -> None:
+    """Run one of the benchmarks."""
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("how", choices=tuple(HOW))
+    options.add_argument("--variants", type=int, default=100)
+    options.add_argument("--few", type=int, default=20)
+    options.add_argument("--known", default="8×14×16,16×14×32,16×20×16")
+    options.add_argument("--held-out", default="8×20×32")
+    options.add_argument("--seconds", type=float, default=60.0)
+    options.add_argument("--out", type=Path, default=None)
+    given = options.parse_args(argv)
+    given.out = given.out or Path(mkdtemp(prefix="records-"))
+    given.out.mkdir(parents=True, exist_ok=True)
+    HOW[given.how](given)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
