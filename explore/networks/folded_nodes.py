@@ -12,16 +12,21 @@ from explore.onnx_model.fold_constants import folded
 from explore.onnx_model.onnx_graph import Array, Graph, Node
 from explore.operators.activations import ACTIVATIONS
 
-TAKE_FUNCTIONS = ("Conv", "ConvTranspose", "Gemm")
+TAKE_FUNCTIONS = ("Conv", "ConvTranspose", "Gemm", "BatchNormalization", "Add", "Sum", "Mul")
+KEEP_RANK = (
+    *("BatchNormalization", "Concat", "MaxPool", "AveragePool", "LRN", "Dropout", "Identity"),
+    *(*ACTIVATIONS, "Clip"),
+)
 
 
 @dataclass(slots=True)
 class _Folding:
-    """The graph while it is folded: nodes so far by the tensor that they make, and how often each
-    tensor is read."""
+    """The graph while it is folded: how often each tensor is read, its number of axes, and the
+    nodes so far, by the tensor that they make too."""
 
     constants: dict[str, Array]
     read: Counter[str]
+    ranks: dict[str, int]  # of tensors, where they are plain
     makers: dict[str, Node]
     nodes: list[Node]
 
@@ -33,7 +38,7 @@ class _Folding:
         if found is not None:
             self.constants[node.outputs[0]] = found
             return
-        for fold in (self._normalised, self._activated, self._added):
+        for fold in (self._normalised, self._scaled, self._activated, self._added):
             grown = fold(node)
             if grown is not None:
                 old, new = grown
@@ -42,6 +47,9 @@ class _Folding:
                 break
         self.nodes.append(node)
         self.makers[node.outputs[0]] = node
+        rank = self._rank(node)
+        if rank is not None:
+            self.ranks[node.outputs[0]] = rank
 
     def _before(self, name: str, operators: tuple[str, ...]) -> Node | None:
         """The node that makes a tensor, if it is one of these operators and nobody else reads what
@@ -68,6 +76,46 @@ class _Folding:
         }
         self.constants |= {name: a.astype(np.float32) for name, a in made.items()}
         return conv, replace(conv, inputs=(conv.inputs[0], *made), outputs=node.outputs)
+
+    def _scaled(self, node: Node) -> tuple[Node, Node] | None:
+        """A product or a sum with a constant for each channel, folded into the convolution or the
+        batch normalisation before it."""
+        if node.operator not in ("Mul", "Add") or len(node.inputs) != 2:
+            return None
+        for name, other in (node.inputs, node.inputs[::-1]):
+            before = self._before(name, ("BatchNormalization", "Conv"))
+            constant, rank = self.constants.get(other), self.ranks.get(name)
+            if before is None or before.attributes.get("epilogue") or len(before.inputs) == 4:
+                continue
+            if constant is None or rank is None:
+                continue
+            old = [self.constants.get(n) for n in before.inputs[1:3]]
+            each = None if old[0] is None else _of_channels(constant, len(old[0]), rank)
+            if each is not None and not any(a is None for a in old):
+                return before, self._changed(before, node, each)
+        return None
+
+    def _changed(self, before: Node, node: Node, each: Array) -> Node:
+        """A convolution or normalisation whose results are multiplied by numbers for each channel,
+        or have these added."""
+        factor, *biases = (np.asarray(self.constants[n]) for n in before.inputs[1:3])
+        bias = biases[0] if biases else np.zeros(len(factor))
+        if node.operator == "Mul":
+            factor = factor * each.reshape(-1, *(1,) * (factor.ndim - 1))
+            bias = bias * each
+        else:
+            bias = bias + each
+        made = {f"{node.outputs[0]}.factor": factor, f"{node.outputs[0]}.bias": bias}
+        self.constants |= {n: np.asarray(a, np.float32) for n, a in made.items()}
+        inputs = (before.inputs[0], *made, *before.inputs[3:])
+        return replace(before, inputs=inputs, outputs=node.outputs)
+
+    def _rank(self, node: Node) -> int | None:
+        """The number of axes of what a node makes; None where that is not plain."""
+        if node.operator in ("Conv", "ConvTranspose"):
+            weights = self.constants.get(node.inputs[1])
+            return None if weights is None else weights.ndim
+        return self.ranks.get(node.inputs[0]) if node.operator in KEEP_RANK else None
 
     def _activated(self, node: Node) -> tuple[Node, Node] | None:
         if node.operator not in (*ACTIVATIONS, "Clip") or not node.inputs:
@@ -114,6 +162,15 @@ class _Folding:
         return conv, replace(conv, inputs=(*inputs, other), outputs=node.outputs)
 
 
+def _of_channels(constant: Array, channels: int, rank: int) -> Array | None:
+    """A number for each channel (axis 1 of so many), from a constant that is the same along all
+    other axes; None if it is not."""
+    shape = (*(1,) * (rank - constant.ndim), *constant.shape)
+    if len(shape) != rank or constant.size not in (1, channels) or shape[1] != constant.size:
+        return None
+    return np.broadcast_to(constant.reshape(-1), (channels,))
+
+
 def _takes_another(conv: Node) -> bool:
     return (
         len(conv.inputs) < 4
@@ -125,7 +182,8 @@ def _takes_another(conv: Node) -> bool:
 def folded_graph(graph: Graph) -> Graph:
     """The graph with constants computed, and nodes folded into those before them."""
     read = Counter([*graph.outputs, *(name for node in graph.nodes for name in node.inputs)])
-    state = _Folding(dict(graph.constants), read, {}, [])
+    ranks = {name: len(kind.shape) for name, kind in graph.inputs.items()}
+    state = _Folding(dict(graph.constants), read, ranks, {}, [])
     for node in graph.nodes:
         state.take(replace(node, outputs=tuple(n if read[n] else "" for n in node.outputs)))
     return replace(graph, constants=state.constants, nodes=tuple(state.nodes))

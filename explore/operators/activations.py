@@ -55,9 +55,17 @@ def clipped(low: float | None, high: float | None, x: str) -> str:
     return x if high is None else f"min({number(high)}, {x})"
 
 
-def function(terms: Sequence[Callable[[str], str]]) -> str:
-    """The text of a function that applies these one after the other."""
+IDENTITY = "y -> y"
+
+
+def function_of(folded: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    """The text of the function that applies operators one after the other, each with its
+    attributes: those that were folded into a node."""
     text = "y"
-    for term in terms:
-        text = term(text if text.isidentifier() or text.endswith(")") else f"({text})")
+    for operator, given in folded:
+        inner = text if text == "y" else f"({text})"
+        if operator == "Clip":
+            text = clipped(given["low"], given["high"], inner)
+        else:
+            text = ACTIVATIONS[operator].applied(given, inner)
     return f"y -> {text}"

@@ -2,12 +2,10 @@
 
 # key: m results of a pixel, c channels, g groups
 
-from collections.abc import Callable
-
 import numpy as np
 
 from explore.onnx_model.onnx_graph import Kind
-from explore.operators.activations import ACTIVATIONS, clipped, function
+from explore.operators.activations import function_of
 from explore.operators.program_text import Order, permuted, sizes
 from explore.operators.site import Site, Step
 from explore.operators.window_places import Windows, image_text, over_images, windows_of
@@ -15,13 +13,7 @@ from explore.operators.window_places import Windows, image_text, over_images, wi
 
 def epilogue(site: Site) -> str:
     """The text of the function that is applied to each result: what was folded into the node."""
-    terms: list[Callable[[str], str]] = []
-    for operator, given in site.attribute("epilogue", ()):
-        if operator == "Clip":
-            terms.append(lambda x, g=given: clipped(g["low"], g["high"], x))  # type: ignore[misc]
-        else:
-            terms.append(lambda x, o=operator, g=given: ACTIVATIONS[o].applied(g, x))  # type: ignore[misc]
-    return function(terms)
+    return function_of(site.attribute("epilogue", ()))
 
 
 def conv(site: Site) -> Step:

@@ -7,7 +7,7 @@ from itertools import count
 import numpy as np
 
 from explore.onnx_model.onnx_graph import Kind
-from explore.operators.activations import ACTIVATIONS, clipped
+from explore.operators.activations import ACTIVATIONS, IDENTITY, clipped, function_of
 from explore.operators.program_text import Order, channels_last, number, permuted
 from explore.operators.site import Site, Step, Tensor
 
@@ -124,7 +124,11 @@ def _over(site: Site, tensors: Sequence[Tensor], of: Text) -> Step:
     else:
         axes = _merged([o.dims for o in operands if o.dims is not None], rank)
     named = [o.named(site, axes) for o in operands]
-    return site.as_stored(kind, _nest(named, count(), of))
+    f = function_of(site.attribute("epilogue", ()))
+    if f == IDENTITY:
+        return site.as_stored(kind, _nest(named, count(), of))
+    body = f.removeprefix("y -> ")
+    return site.as_stored(kind, _nest(named, count(), lambda xs: f"let y = {of(xs)} {body}"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from onnx import helper
 
 import explore
 from codegen.runtime.session import Device
@@ -10,7 +11,7 @@ from explore.networks.network_layers import layers_of
 from explore.onnx_model.read_model import read_model
 from ir.errors import UserError
 from tests.support.light_models import light_model
-from tests.support.onnx_models import classifier, expected, whole
+from tests.support.onnx_models import classifier, expected, model, whole
 
 
 def test_a_network_computes_what_the_model_says_with_its_buffers_guarded(device: Device) -> None:
@@ -52,3 +53,26 @@ def test_a_light_model_means_what_the_reference_says(name: str, size: int) -> No
         t = layers.tensors[out]
         error = np.linalg.norm(t.in_onnx_order(found[out]) - right) / np.linalg.norm(right)
         assert error < 1e-5, out
+
+
+def test_numbers_for_each_channel_are_folded_where_that_is_what_they_are() -> None:
+    random = np.random.default_rng()
+    make = helper.make_node
+    scaled = [
+        make("Mul", ["n", "m"], ["p"]),
+        make("Add", ["a", "p"], ["q"]),
+        make("Relu", ["q"], ["y"]),
+    ]
+    norm = make("BatchNormalization", ["x", *"sbuv"], ["n"], epsilon=0.0)
+    weights = {n: whole(random, 3) for n in "sbu"} | {"v": np.full(3, 4, np.float32)}
+    for shape, dims, folded in (
+        ((3, 1, 1), (2, 3, 5, 4), True),
+        ((1, 1, 4), (2, 3, 5, 4), False),
+        ((3, 1, 1), (3, 3, 4), False),  # along the first axis of three
+    ):
+        more = {n: whole(random, *shape) for n in "ma"}
+        made = model([norm, *scaled], {"x": dims}, ["y"], weights | more)
+        layers, x = layers_of(read_model(made)), whole(random, *dims)
+        assert (len(layers.layers) == 1) == folded
+        found = layers.tensors["y"].in_onnx_order(interpreted(layers, {"x": x})["y"])
+        np.testing.assert_array_equal(found, expected(made, {"x": x})[0])
