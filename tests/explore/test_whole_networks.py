@@ -76,3 +76,12 @@ def test_numbers_for_each_channel_are_folded_where_that_is_what_they_are() -> No
         assert (len(layers.layers) == 1) == folded
         found = layers.tensors["y"].in_onnx_order(interpreted(layers, {"x": x})["y"])
         np.testing.assert_array_equal(found, expected(made, {"x": x})[0])
+
+
+def test_what_the_driver_allocates_is_what_was_planned_to_the_byte(device: Device) -> None:
+    random = np.random.default_rng()
+    net = explore.network(classifier(random), device=device)
+    net(whole(random, 1, 3, 9, 7))
+    cells = net.built._memory.cells.values()
+    allocated = {id(cell.whole): cell.whole.size for cell in cells}
+    assert sum(allocated.values()) == net.memory_bytes
