@@ -42,12 +42,6 @@ class Watch:
         for record in before:
             self._count(record)
 
-    def expect(self, total: int) -> None:
-        """Count up to another total from now on."""
-        self._total = total
-        if self._bar:
-            self._bar.update(self._task, total=total)
-
     def saw(self, record: Record) -> None:
         """Count a record's outcome, and show the progress."""
         self._here += 1

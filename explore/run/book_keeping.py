@@ -1,7 +1,9 @@
 """The keeping of a run's outcomes in a record book, and the recalling of what it begins from."""
 
 import json
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from explore.record_book.entries import Place, Subject, entry_of
 from explore.record_book.program_identity import identity_of
 from explore.record_book.recalled import NOTHING, Recalled, recalled
 from explore.record_book.record_book import RecordBook
+from explore.record_book.told_of_records import told_of
 from explore.results.records import Predicted, Record
 from explore.results.version import version
 from explore.run.target import Target, numbers_of
@@ -59,13 +62,22 @@ class BookKeeping:
     failed: bool = field(default=False)
 
     @staticmethod
-    def of(
-        book: RecordBook | None, program: Program, target: Target, note: Callable[[str], None]
-    ) -> "BookKeeping":
-        """The side of a run of a program on a target, of which nothing is kept unless it is
-        here."""
-        here = book if target.device is not None else None
-        return BookKeeping(here, subject_of(program), place_of(target), note)
+    @contextmanager
+    def begun(records: Records, program: Program, target: Target) -> "Iterator[BookKeeping]":
+        """The side of a run of a program on a target, of which nothing is kept unless a device is
+        there."""
+        with ExitStack() as stack:
+            book = opened(records, _say) if target.device is not None else None
+            if book is not None:
+                stack.enter_context(book)
+            yield BookKeeping(book, subject_of(program), place_of(target), _say)
+
+    def tell(self, options: Options, before: float) -> Recalled:
+        """What was known for a search at a time since 1970; it is told too."""
+        known = self.recall(options, before)
+        for line in told_of(known):
+            self.note(line)
+        return known
 
     def recall(self, options: Options, before: float) -> Recalled:
         """What was known for a search at a time since 1970. Random order begins from nothing, so
@@ -93,3 +105,8 @@ class BookKeeping:
     def _gave_up(self, error: UserError) -> None:
         self.failed = True
         self.note(f"no more is kept beside the run: {error.message}")
+
+
+def _say(line: str) -> None:
+    """Print a line beside the results."""
+    print(line, file=sys.stderr, flush=True)

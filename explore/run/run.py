@@ -16,7 +16,7 @@ from explore.measure.front_again import contenders
 from explore.options.option_values import demand_one, demand_positive, demand_whole
 from explore.options.options import Options
 from explore.options.units import parse_bytes, parse_seconds
-from explore.record_book.told_of_records import told_of
+from explore.record_book.recalled import Recalled
 from explore.report.progress import Watch
 from explore.report.report import write_report
 from explore.report.run_html import run_html, summary_line
@@ -26,7 +26,7 @@ from explore.results.records import Bounds, Peer, Record, latest
 from explore.results.run_environment import Environment
 from explore.results.store import Store
 from explore.results.version import version
-from explore.run.book_keeping import BookKeeping, Records, opened
+from explore.run.book_keeping import BookKeeping, Records
 from explore.run.compiled_variant import Compiled
 from explore.run.exploration import Exploration
 from explore.run.loop import first_round
@@ -167,10 +167,13 @@ def start(
     hands = hands or Here()
     begun = time.monotonic()
     program = source.program(options)  # mistakes in it come before anything is written
-    with Store.create(
-        folder, _with_limits(environment_of(source, options, target), target, hands)
-    ) as store:
-        return _explore(store, program, options, target, begun, records, hands)
+    environment = environment_of(source, options, target)
+    with ExitStack() as stack:
+        books = stack.enter_context(BookKeeping.begun(records, program, target))
+        known = books.tell(options, environment.started_unix_s)  # before the device is measured
+        measured = _with_limits(environment, target, hands)
+        store = stack.enter_context(Store.create(folder, measured))
+        return _explore(store, program, options, target, begun, books, known, hands)
 
 
 def _with_limits(environment: Environment, target: Target, hands: Hands) -> Environment:
@@ -198,8 +201,13 @@ def resume(folder: Path, records: Records = None) -> tuple[Run, bool]:
     source = Source.of(stored)
     target = target_again(stored, options)
     now = environment_of(source, options, target)
-    with Store.resume(folder, now) as store:
-        return _explore(store, source.program(options), options, target, begun, records, Here())
+    program = source.program(options)
+    with (
+        BookKeeping.begun(records, program, target) as books,
+        Store.resume(folder, now) as store,
+    ):
+        known = books.tell(options, stored.started_unix_s)
+        return _explore(store, program, options, target, begun, books, known, Here())
 
 
 def _explore(
@@ -208,7 +216,8 @@ def _explore(
     options: Options,
     target: Target,
     begun: float,
-    records: Records,
+    books: BookKeeping,
+    known: Recalled,
     hands: Hands,
 ) -> tuple[Run, bool]:
     """The run after exploring; `begun` is the start by the clock, so that measuring the device,
@@ -221,14 +230,8 @@ def _explore(
     store.forget_lost_forms()
     earlier = list(first_round(before).values())
     with ExitStack() as stack:
-        watch = stack.enter_context(Watch(options.variants, before=earlier))
-        if (book := opened(records, watch.note)) is not None:
-            stack.enter_context(book)
-        books = BookKeeping.of(book, program, target, watch.note)
-        known = books.recall(options, store.environment.started_unix_s)
-        watch.expect(known.budget(options.variants))
-        for line in told_of(known):
-            watch.note(line)
+        watch = stack.enter_context(Watch(known.budget(options.variants), before=earlier))
+        books = replace(books, note=watch.note)
         try:
             exploration = Exploration(
                 store, program, options, target, watch, plans, begun, books, known, hands
