@@ -165,7 +165,9 @@ SWEPT = Trait(
     "swept", "a work-group makes a line of blocks, one after the other", weight=4.0, alone=True
 )
 VECTOR_LOADS = Trait(
-    "vector-loads", "numbers of several steps of the sum are loaded and made floats as a vector"
+    "vector-loads",
+    "numbers of several steps of the sum are loaded and made floats as a vector",
+    weight=2.0,
 )
 ORDERS = (  # taps, swept, vector-loads
     (False, False, False),
