@@ -125,9 +125,10 @@ def pooling(x: Chain) -> None:
     """The largest, the least, or the mean of windows."""
     k, steps, apart, pads = geometry(x, 3 if x.d < 3 else 2)
     apart = [1] * x.d
-    kind, count = x.r.choice(("maximum", "minimum", "average")), int(np.prod(k))
+    kind = x.r.choice(("maximum", "minimum", "average"))
     pads = [p if sum(p) < n else (0, 0) for p, n in zip(pads, k, strict=True)]
     k = [min(n, side + sum(p)) for n, side, p in zip(k, x.sides, pads, strict=True)]
+    count = int(np.prod(k))
     fill = {"maximum": "-inf", "minimum": "inf", "average": "0.0"}[kind]
     seen = windows(x, k, steps, apart, padded(x, pads, "pad", fill))
     d = x.d

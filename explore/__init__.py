@@ -2,13 +2,14 @@
 export.
 
 `explore(program)` makes a run, `compile(program)` one callable variant, `network(model)` a callable
-of an ONNX file, `adjoint(program, name)` and `gradients(program)` other programs. All load the
-compiler when they are called: worker processes import this package for a few light modules.
+of an ONNX file, `adjoint(program, name)` and `gradients(program)` other programs,
+`differentiable(program)` a function that PyTorch can go back through. All load the compiler when
+they are called: worker processes import this package for a few light modules.
 """
 
 from typing import Any
 
-__all__ = ["Run", "adjoint", "compile", "explore", "gradients", "network"]
+__all__ = ["Run", "adjoint", "compile", "differentiable", "explore", "gradients", "network"]
 
 
 def __getattr__(name: str) -> Any:
@@ -20,6 +21,10 @@ def __getattr__(name: str) -> Any:
         from explore.networks.open_network import network
 
         return network
+    if name == "differentiable":
+        from explore.autograd import differentiable
+
+        return differentiable
     if name in __all__:
         from explore import api
 

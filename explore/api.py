@@ -58,7 +58,7 @@ def compile(
     given allow none, a UserError says why. `form` None is the first form of the family that
     applies, `device` None the best device here.
     """
-    core, point = _core(program), dict(parameters or {})
+    core, point = core_of(program), dict(parameters or {})
     for name, value in point.items():
         demand_whole(f"parameter {name}", value)
     found = device_meant(device)
@@ -110,7 +110,7 @@ def explore(
 def adjoint(program: Written, parameter: str) -> Program:
     """The adjoint of a program in a parameter, in which it must be linear (but for a constant): the
     program that takes a cotangent of the result, and gives the parameter's."""
-    return _derived(backward.adjoint, _core(program), parameter)
+    return _derived(backward.adjoint, core_of(program), parameter)
 
 
 def gradients(program: Written) -> dict[str, Program]:
@@ -119,7 +119,7 @@ def gradients(program: Written) -> dict[str, Program]:
     Each is a program that takes those parameters that it needs, and at last a cotangent of the
     result, and gives the parameter's.
     """
-    core = _core(program)
+    core = core_of(program)
     real = [p.var.name for p in core.params if not any(map(is_whole, leaves(p.var.type)))]
     return {name: _derived(backward.gradient, core, name) for name in real}
 
@@ -153,7 +153,7 @@ def _refuse_path(text: str) -> None:
         raise UserError(f"expected a program's text, found a path: pass Path({text!r})")
 
 
-def _core(program: Written) -> Program:
+def core_of(program: Written) -> Program:
     """The `Program` that a user means: one that is made already, or that of a program's text or of
     the path of its file."""
     return program if isinstance(program, Program) else source_of(program).program(Options())

@@ -23,6 +23,7 @@ from ir.core.nodes import (
 from ir.core.terms import lam, lam2, substitute
 from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import FLOAT, INT, Scalar, is_whole, show_type
+from ir.meaning.inputs import shape_of
 from rewrites.adjoint.contributions import Contribution
 from rewrites.adjoint.notebook import Notebook
 from rewrites.analysis.affine_access import Access, Affine, Index, NoAccess, index
@@ -89,10 +90,10 @@ def _turned(a: Affine, back: Mapping[Index, Affine]) -> Affine:
 def _view(a: Access, order: tuple[Index, ...]) -> Expr:
     """The array over the indices `order` of what an access reads; dimensions that are read
     backwards are reversed."""
-    single, twins = _once_each(a)
+    single, twins = _once_each(_forward(a))
     falling = {i for x in single.coordinates for i, k in x.terms if k < 0}
     back = {i: index(i).times(-1).shifted(i.size - 1) for i in falling}
-    forward = Access(a.base, tuple(_turned(x, back) for x in single.coordinates))
+    forward = Access(single.base, tuple(_turned(x, back) for x in single.coordinates))
     wide = tuple(j for i in order for j in (i, *twins.get(i, ())))
     try:
         split = unjoined(forward, wide)
@@ -106,6 +107,16 @@ def _view(a: Access, order: tuple[Index, ...]) -> Expr:
         for _ in twins.get(i, ()):
             e = at_level(level, e, diagonal)
     return e
+
+
+def _forward(a: Access) -> Access:
+    """The access with those dimensions of its array reversed that are only read backwards."""
+    base, coordinates = a.base, list[Affine]()
+    for level, (x, n) in enumerate(zip(a.coordinates, shape_of(type_of(a.base)), strict=False)):
+        if x.terms and all(k < 0 for _, k in x.terms):
+            base, x = at_level(level, base, reversed_), x.times(-1).shifted(n - 1)
+        coordinates.append(x)
+    return Access(base, tuple(coordinates))
 
 
 def _once_each(a: Access) -> tuple[Access, dict[Index, tuple[Index, ...]]]:

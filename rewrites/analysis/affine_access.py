@@ -20,6 +20,7 @@ from ir.core.nodes import (
     Pad,
     PadEdge,
     Pattern,
+    Reorder,
     Slide,
     Split,
     Transpose,
@@ -27,7 +28,7 @@ from ir.core.nodes import (
     Zip,
 )
 from ir.core.size import Size, show_size
-from ir.core.terms import free
+from ir.core.terms import free, subterms
 from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import Array
 from ir.core.views import is_view
@@ -159,9 +160,18 @@ def read(e: Expr, env: Env) -> Read:
             raise NoAccess("expected a tuple whose parts are written, found one that is computed")
         case Let(p, value, body):
             return read(body, bind(env, p, read(value, env)))
-        case Map(f, xs) if is_view(f.body):
+        case Map(f, xs) if is_view(f.body) and not (_reorders(f.body) and _is_closed(e, env)):
             return _mapped(f, array(read(xs, env)), env)
     return _layout(e, env)
+
+
+def _is_closed(e: Expr, env: Env) -> bool:
+    """True if e uses none of the variables in env: it may be an array of its own."""
+    return not env.keys() & free(e)
+
+
+def _reorders(e: Expr) -> bool:
+    return any(isinstance(s, Reorder) for s in subterms(e))
 
 
 def _mapped(f: Lam, xs: View, env: Env) -> Read:
@@ -187,7 +197,7 @@ def _layout(e: Expr, env: Env) -> Read:
                 return _padded(array(read(xs, env)), l, r)
         case At(int() as k, xs):
             return array(read(xs, env)).at(Affine((), k))
-        case _ if not set(env) & free(e):
+        case _ if _is_closed(e, env):
             return Access(e, ())
     raise NoAccess(
         f"expected an operand that is a view of the program's parameters, found {head(e)}"

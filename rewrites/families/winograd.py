@@ -47,6 +47,7 @@ from rewrites.transforms.elementwise_kernels import elementwise
 from rewrites.transforms.epilogue import or_apart
 from rewrites.transforms.fused_kernel import Fused, in_one_kernel, kernels_of
 from rewrites.transforms.matrix_kernels import tidied, transform_kernel
+from rewrites.transforms.sums_over_tiles import by_tiles
 from rewrites.transforms.tile_transforms import (
     beneath,
     on_made,
@@ -77,7 +78,7 @@ def winograd(params: frozenset[str], form: Winograd) -> Strategy:
     made = form.products
     if made is None:
         return seq(_transformed(params, elementwise(form.m)), _rest(params, Registers(Choices())))
-    lowered = seq(_planes, partial(_lowered, params, form.m, made))
+    lowered = seq(_tiles_of_sums, _planes, partial(_lowered, params, form.m, made))
     if isinstance(made, Fused):
         one = Registers(Choices(panel=made.panel), made.level)
         return seq(_transformed(params, lowered), _rest(params, one))
@@ -95,6 +96,13 @@ def _rest(params: frozenset[str], form: Registers) -> Strategy:
     """The strategy that lowers the kernels without a transform, after those with one have been
     lowered. `params` are the names of the program's parameters."""
     return remaining(partial(registers_kernel, params, form))
+
+
+def _tiles_of_sums(e: Expr) -> Rewritten | None:
+    """The term e with its sums over whole images as sums over their tiles, by the law `by_tiles`; e
+    itself where the law does not apply."""
+    tiled = attempt(inside(by_tiles()))
+    return stage("sums over images as sums over their tiles", tiled)(e)
 
 
 def _planes(e: Expr) -> Rewritten | None:

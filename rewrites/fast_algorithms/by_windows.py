@@ -108,10 +108,10 @@ def _windowed(sizes: Sequence[int], e: Expr, x: Expr, g: Expr) -> Expr:
     starts = isinstance(old, Reduce) and old.init == ZERO
     if not starts or free(around) & bound or not free(around) <= {*free(e), "?sum"}:
         raise NoAccess(f"expected sums from 0 with the same done to each, found {shown(core)}")
-    return _slid(sizes, x, lambda w: substitute(around, {"?sum": _sum(ZERO, w, g)}))
+    return slid(sizes, x, lambda w: substitute(around, {"?sum": sum_of(ZERO, w, g)}))
 
 
-def _slid(sizes: Sequence[int], x: Expr, f: Callable[[Expr], Expr]) -> Expr:
+def slid(sizes: Sequence[int], x: Expr, f: Callable[[Expr], Expr]) -> Expr:
     """The function f applied to each window of a row, or of a plane, x."""
     windows = Slide(sizes[0], 1, x)
     if len(sizes) == 1:
@@ -124,13 +124,13 @@ def _slid(sizes: Sequence[int], x: Expr, f: Callable[[Expr], Expr]) -> Expr:
     return Map(lam("rows", elem_of(windows), across), windows)
 
 
-def _sum(acc: Expr, w: Expr, g: Expr) -> Expr:
+def sum_of(acc: Expr, w: Expr, g: Expr) -> Expr:
     """The term acc + Σ of the products of a window's elements with its taps."""
     pairs = Zip((w, g))
 
     def step(a: Expr, t: Expr) -> Expr:
         if isinstance(elem_of(w), Array):
-            return _sum(a, Get(0, t), Get(1, t))
+            return sum_of(a, Get(0, t), Get(1, t))
         return Binary("+", a, Binary("*", Get(0, t), Get(1, t)))
 
     return Reduce(acc, lam2(("acc", "datum_tap"), (FLOAT, elem_of(pairs)), step), pairs)

@@ -1,16 +1,20 @@
 """The plainest lowering: outer maps go over global ids, and everything else is a loop."""
 
-from ir.core.nodes import Expr, Level, Map
+from ir.core.nodes import Expr, Let, Level, Map
+from ir.core.type_rules import type_of
+from ir.core.types import Array
+from rewrites.engine.places import of_rest, of_value
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, seq, skip
-from rewrites.laws.lower import to_parallel
+from rewrites.laws.lower import store, to_parallel
 from rewrites.nest.spine import (
     body,
     computed,
     each,
     inside,
     is_beside,
+    is_computed,
     kernels,
     loops,
     nest,
@@ -24,8 +28,19 @@ def naive(params: frozenset[str]) -> Strategy:
     """The strategy that lowers every kernel with up to three outer maps over global ids, the
     innermost in dimension 0. `params` are the names of the program's parameters."""
     return seq(
-        stage("operands of other sums stored", store_operands(params, beside=True)), kernels(plain)
+        stage("what names stand for stored", names),
+        stage("operands of other sums stored", store_operands(params, beside=True)),
+        kernels(plain),
     )
+
+
+def names(e: Expr) -> Rewritten | None:
+    """The term e with the arrays stored that are computed for the names around its result: each is
+    made once, and no work-item holds it."""
+    if not isinstance(e, Let):
+        return skip(e)
+    made = is_computed(e.value) and isinstance(type_of(e.value), Array)
+    return seq(of_value(store() if made else skip), of_rest(names))(e)
 
 
 def plain(e: Expr) -> Rewritten | None:

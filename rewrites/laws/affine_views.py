@@ -26,11 +26,13 @@ def gather(base: Expr, coordinates: tuple[Affine, ...], order: tuple[Index, ...]
     Each index is in one coordinate; dimensions without a coordinate stay innermost.
     """
     e, found = base, list[Index]()
+    for level, at in reversed(list(enumerate(coordinates))):
+        e = at_level(level, e, partial(_reached, at=at))
     for level in reversed(range(len(coordinates))):
         own = sorted(coordinates[level].terms, key=lambda term: -term[1])
         if any(k < 1 for _, k in own):
             raise NoAccess("expected an array that is read forwards, found one read backwards")
-        e = at_level(level, e, partial(_cells, at=coordinates[level], terms=own))
+        e = at_level(level, e, partial(_cells, terms=own))
         found = [i for i, _ in own] + found
     if sorted(found, key=repr) != sorted(order, key=repr):
         raise NoAccess(
@@ -79,11 +81,14 @@ def _split(xs: Expr, sizes: Sequence[int]) -> Expr:
     return xs
 
 
-def _cells(xs: Expr, at: Affine, terms: list[tuple[Index, int]]) -> Expr:
+def _reached(xs: Expr, at: Affine) -> Expr:
+    """The elements of xs that a coordinate reaches: zeros around them, or elements cropped."""
+    return widened(xs, -at.constant, at.last + 1 - size_of(xs))
+
+
+def _cells(xs: Expr, terms: list[tuple[Index, int]]) -> Expr:
     """The array xs with its outermost dimension replaced by one for each loop index in that
-    dimension's coordinate `at`, windows in windows; `terms` are these indices with their
-    factors."""
-    xs = widened(xs, -at.constant, at.last + 1 - size_of(xs))
+    dimension's coordinate, windows in windows; `terms` are these indices with their factors."""
     return _nested(xs, terms) if terms else At(0, xs)
 
 

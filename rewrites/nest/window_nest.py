@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ir.core.nodes import Expr, Slide
-from ir.core.type_rules import type_of
+from ir.core.size import Size
+from ir.core.type_rules import size_of, type_of
 from ir.core.types import FLOAT, leaves, show_type
 from rewrites.analysis.kernel_terms import own_terms
 from rewrites.engine.refused import Refused
@@ -31,6 +32,7 @@ class Windowed:
     batch: int  # maps outside the first over windows
     own: int  # of these, how many have kernels of their own for each element: one or none
     sizes: tuple[int, ...]  # of the windows, outermost first
+    counts: tuple[Size, ...]  # of windows
 
     @property
     def d(self) -> int:
@@ -38,9 +40,10 @@ class Windowed:
         return len(self.sizes)
 
     def sides(self, m: int) -> tuple[int, ...]:
-        """The sides of a tile of results: m along dimensions where windows have several elements,
-        else 1."""
-        return tuple(m if r > 1 else 1 for r in self.sizes)
+        """The sides of a tile of results: m, or all results if they are fewer (but 2 at least),
+        along dimensions where windows have several elements, else 1."""
+        most = [min(m, max(2, n)) if isinstance(n, int) else m for n in self.counts]
+        return tuple(n if r > 1 else 1 for n, r in zip(most, self.sizes, strict=True))
 
     @property
     def outer(self) -> int:
@@ -81,7 +84,8 @@ def windowed(e: Expr) -> Windowed:
             "channels, found windows alone:"
             " see the forms `elementwise`"
         )
-    return Windowed(dims, len(dims.batch) + lead, _own(dims, e), sizes)
+    counts = tuple(size_of(s) for s in slides[:d])
+    return Windowed(dims, len(dims.batch) + lead, _own(dims, e), sizes, counts)
 
 
 def of_floats(parts: Iterable[Expr]) -> None:

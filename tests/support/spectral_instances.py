@@ -29,12 +29,14 @@ from rewrites.fast_algorithms import by_spectra
 from rewrites.fast_algorithms import sums_of_spectra as spectra
 from rewrites.fast_algorithms.by_columns import by_columns
 from rewrites.fast_algorithms.by_rows import added, adding, slid, zeros
-from rewrites.fast_algorithms.by_windows import by_windows
-from rewrites.fast_algorithms.dft_terms import COMPLEX, dft, irdft, planes
+from rewrites.fast_algorithms.by_windows import by_windows, sum_of
+from rewrites.fast_algorithms.by_windows import slid as windowed_sums
+from rewrites.fast_algorithms.dft_terms import COMPLEX, ZERO, dft, irdft, planes
 from rewrites.fast_algorithms.sums_of_spectra import of_planes
 from rewrites.nest.normal_form import normalise
 from rewrites.nest.reshape import sort
 from rewrites.nest.spine import strip
+from rewrites.transforms.sums_over_tiles import by_tiles
 from tests.support.instances import Instance, plain
 from tests.support.random_terms import Terms
 
@@ -165,9 +167,32 @@ def columns_of_spectra(g: Terms) -> Expr:
     return Map(lam("window", elem_of(windows), results), windows)
 
 
+def over_images(g: Terms) -> Expr:
+    """A random sum of products over whole rows or planes, in few windows; of one kernel or several,
+    and of one plane or several."""
+    sizes = [g.one_of(4, 6, 8, 9) for _ in range(g.size(1, 2))]
+    plane: Type = FLOAT
+    kernel: Type = FLOAT
+    for n in reversed(sizes):
+        plane, kernel = Array(plane, n + g.size(1, n - 2)), Array(kernel, n)
+    planes, kernels = g.one_of(True, False), g.one_of(True, False)
+    xs = g.param(Array(plane, g.size(1, 3)) if planes else plane)
+    taps = g.param(Array(kernel, g.size(1, 3)) if kernels else kernel)
+
+    def results(w: Expr) -> Expr:
+        if not kernels:
+            return sum_of(ZERO, w, taps)
+        return Map(lam("kernel", elem_of(taps), lambda k: sum_of(ZERO, w, k)), taps)
+
+    if not planes:
+        return windowed_sums(sizes, xs, results)
+    return Map(lam("plane", elem_of(xs), lambda x: windowed_sums(sizes, x, results)), xs)
+
+
 INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     over_rows.by_rows: plain(windows_of_rows),
     by_windows: plain(windows_of_planes),
+    by_tiles: plain(over_images),
     by_spectra.linear_sum: plain(sum_of_linear),
     by_spectra.correlate: plain(slid_row),
     by_columns: plain(columns_of_spectra),
