@@ -1,3 +1,5 @@
+"""Benchmarks: what was measured, by commands that anybody can run again."""
+
 import os
 
 from explore.record_book.book_file import VARIABLE
