@@ -1,8 +1,10 @@
 """The plainest lowering: outer maps go over global ids, and everything else is a loop."""
 
 from ir.core.nodes import Expr, Let, Level, Map
+from ir.core.terms import free
 from ir.core.type_rules import type_of
 from ir.core.types import Array
+from rewrites.analysis.alpha_equality import bound
 from rewrites.engine.places import of_rest, of_value
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
@@ -28,19 +30,28 @@ def naive(params: frozenset[str]) -> Strategy:
     """The strategy that lowers every kernel with up to three outer maps over global ids, the
     innermost in dimension 0. `params` are the names of the program's parameters."""
     return seq(
-        stage("what names stand for stored", names),
+        stage("what names stand for stored", names(params)),
         stage("operands of other sums stored", store_operands(params, beside=True)),
         kernels(plain),
     )
 
 
-def names(e: Expr) -> Rewritten | None:
-    """The term e with the arrays stored that are computed for the names around its result: each is
-    made once, and no work-item holds it."""
-    if not isinstance(e, Let):
-        return skip(e)
-    made = is_computed(e.value) and isinstance(type_of(e.value), Array)
-    return seq(of_value(store() if made else skip), of_rest(names))(e)
+def names(known: frozenset[str]) -> Strategy:
+    """The strategy that stores the arrays that are computed for the names around a program's
+    result: each is made once, and no work-item holds it.
+
+    `known` are the names that kernels can read: those of parameters, and of what is stored.
+    """
+
+    def run(e: Expr) -> Rewritten | None:
+        if not isinstance(e, Let):
+            return skip(e)
+        is_array = isinstance(type_of(e.value), Array)
+        if not (is_array and is_computed(e.value) and free(e.value) <= known):
+            return of_rest(names(known - bound(e)))(e)
+        return seq(of_value(store()), of_rest(names(known | bound(e))))(e)
+
+    return run
 
 
 def plain(e: Expr) -> Rewritten | None:
