@@ -142,7 +142,8 @@ def _template(name: str) -> str:
 
 
 def _c_name(b: Buffer) -> str:
-    return f"{b.name}_" if b.name in TAKEN else b.name
+    name = b.name.replace(".", "_")
+    return f"{name}_" if name in TAKEN else name
 
 
 def _described(buffers: Sequence[Buffer]) -> str:

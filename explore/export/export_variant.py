@@ -29,6 +29,7 @@ from rewrites.engine.outline_text import headings
 
 GIVEN = (Role.INPUT, Role.CONST)
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+BUFFER = re.compile(rf"{NAME.pattern}(\.[0-9]+)*")  # `xs.0`: component 0 of a tuple
 OURS = "plan.json"  # a folder that holds one may be written again
 INPUTS = "data/inputs"  # apart from the expected output, whatever an input is called
 EXPECTED = "data/expected.bin"
@@ -147,8 +148,9 @@ def _one_line(text: str) -> str:
 def _refuse_names(plan: Plan) -> None:
     """Raise a UserError for a plan with names that are not plain: they become file names and C
     text."""
-    for name in [b.name for b in plan.buffers] + [k.name for k in plan.kernels]:
-        if not NAME.fullmatch(name):
+    named = [(b.name, BUFFER) for b in plan.buffers] + [(k.name, NAME) for k in plan.kernels]
+    for name, plain in named:
+        if not plain.fullmatch(name):
             raise UserError(
                 f"cannot export {name!r}: it is not a plain name of letters, digits and _"
             )

@@ -29,6 +29,7 @@ FAMILY = re.compile(r"[a-z][a-z0-9-]{0,60}")
 TRAIT = re.compile(r"[A-Za-z0-9-]{1,40}")
 FORM = re.compile(r"|[A-Za-z0-9-]{1,40}( [A-Za-z0-9-]{1,40}){0,30}")
 KEY = re.compile(r"[0-9a-f]{64}|[a-z][a-z0-9-]{0,60}-[0-9a-f]{8}")
+BUFFER = re.compile(rf"{PLAIN.pattern}(\.[0-9]{{1,4}}){{0,9}}")  # `xs.0`: component 0 of a tuple
 FEATURE = re.compile(r"[a-z][A-Za-z0-9_ ]{0,99}")
 YEAR_9999 = 253_402_300_000.0  # seconds since 1970: no date is later
 NEVER = 1e15  # nanoseconds: eleven days
@@ -180,7 +181,7 @@ def _time(fields: Fields, name: str) -> float:
 
 def _buffer(fields: Fields) -> Buffer:
     return Buffer(
-        name=_name(fields, "name"),
+        name=_buffer_name(fields, "name"),
         scalar=fields.one_of("scalar", tuple(BYTES)),
         shape=tuple(entry.whole("value") for entry in fields.each("shape", most=FEW)),
         bytes=fields.whole("bytes"),
@@ -190,11 +191,11 @@ def _buffer(fields: Fields) -> Buffer:
 
 
 def _kernel(fields: Fields, buffers: frozenset[str]) -> Kernel:
-    arguments = tuple(_name(entry, "value") for entry in fields.each("arguments", most=SOME))
+    arguments = tuple(_buffer_name(entry, "value") for entry in fields.each("arguments", most=SOME))
     if strange := sorted({*arguments} - buffers):
         raise Damaged(f"{fields.what}: arguments: expected its buffers, found {strange[0]}")
     return Kernel(
-        name=_name(fields, "name"),
+        name=fields.matching("name", PLAIN, "a plain name"),
         global_size=_three(fields, "global_size"),
         local_size=_three(fields, "local_size"),
         arguments=arguments,
@@ -204,8 +205,8 @@ def _kernel(fields: Fields, buffers: frozenset[str]) -> Kernel:
     )
 
 
-def _name(fields: Fields, name: str) -> str:
-    return fields.matching(name, PLAIN, "a plain name")
+def _buffer_name(fields: Fields, name: str) -> str:
+    return fields.matching(name, BUFFER, "a plain name, or that of a component of a tuple")
 
 
 def _three(fields: Fields, name: str) -> tuple[int, int, int]:

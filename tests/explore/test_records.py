@@ -69,7 +69,7 @@ def test_an_id_depends_on_the_choice_and_not_on_the_order_of_its_parameters() ->
 
 
 def test_a_plan_comes_back_from_its_json() -> None:
-    made = plan("__kernel void k() {}", ("pad",))
+    made = plan("__kernel void k() {}", ("pad", "pair.0", "pair.1.2"))
     assert plan_from(Fields.of(json.loads(json.dumps(plan_json(made))), "plan")) == made
 
 
