@@ -243,6 +243,15 @@ CHECKS: dict[str, tuple[Callable[..., Array], list[Sizes]]] = {
         lambda queries, keys, values, D: softmax(queries @ keys.T / np.sqrt(D)) @ values,
         [{}, {"N": 3, "L": 5, "D": 2, "E": 7}],
     ),
+    "causal_attention.lift": (
+        lambda queries, keys, values, D: (
+            softmax(
+                np.where(np.tri(len(queries), dtype=bool), queries @ keys.T / np.sqrt(D), -np.inf)
+            )
+            @ values
+        ),
+        [{}, {"N": 5, "D": 2, "E": 7}],
+    ),
     "conv3d.lift": (volume, [{}, {"C": 1, "W": 4, "H": 5, "D": 3, "M": 2}]),
     "mec.lift": (
         lambda weights, images, S: np.stack([convolution(x, weights, step=S) for x in images]),
