@@ -2,7 +2,7 @@
 variants of the program and of its gradients."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ def differentiable(program: Written, build: Build = compile) -> Callable[..., An
     names = [p.var.name for p in core.params]
     made, back = build(core), gradients(core)
 
-    @cache
+    @lru_cache(maxsize=len(names))
     def gradient(name: str) -> Compiled:
         return build(back[name])
 

@@ -122,7 +122,12 @@ def _show_all(run: Run, records: Sequence[Record], given: argparse.Namespace) ->
     if not given.json:
         lines = table_lines(found, given, run.environment.bounds, console_width())
     print("\n".join(lines))
-    for line in lost_lines(run.lost_forms):
+    lost = run.lost_forms
+    if not found:
+        print(
+            f"none of {counted(len(latest(records)), 'variant')} is as asked for", file=sys.stderr
+        )
+    for line in lost_lines(lost):
         print(line, file=sys.stderr)
     return 0 if found else 1
 

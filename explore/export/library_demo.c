@@ -6,10 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void *stored(const char *path, size_t bytes) {
+static void *stored(const char *path, size_t bytes) { /* path: from this folder, "../data/…" */
   void *data = malloc(bytes);
   FILE *file = fopen(path, "rb");
-  if (!file || !data || fread(data, 1, bytes, file) != bytes) {
+  long found = file && !fseek(file, 0, SEEK_END) ? ftell(file) : -1;
+  if (found >= 0 && (size_t)found != bytes) {
+    fprintf(stderr, "%s has %ld bytes, expected %zu\n", path + 3, found, bytes);
+    exit(1);
+  }
+  if (!file || !data || fseek(file, 0, SEEK_SET) || fread(data, 1, bytes, file) != bytes) {
     fprintf(stderr, "cannot read %zu bytes of %s\n", bytes, path);
     exit(1);
   }

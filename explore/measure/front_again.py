@@ -79,24 +79,29 @@ def measure_again(
     before = front(store.records())
     bench = _Bench(store, device, plans, elapsed, note, late)
     _until_nothing_is_left(bench)
-    _until_calm(bench)
+    while _calmer(bench):
+        _until_nothing_is_left(bench)
+    for line in _doubts(_doubtful(store.records())):
+        note(line)
     if said := vanished(before, store.records()):
         note(said)
 
 
-def _until_calm(bench: _Bench) -> None:
-    """Measure again, a few times each, those variants of the front whose times are noisy or come
-    from a slow spell; measurements of an earlier start of the run count."""
-    while True:
-        records = bench.store.records()
-        doubtful = [r for r in front(records) if _noisy(r) or _slow(r)]
-        again = Counter(r.variant.id for r in records if r.round > 0)
-        left = [r for r in doubtful if again[r.variant.id] <= TURNS]
-        if not left or bench.late():
-            for said in _doubts(doubtful):
-                bench.note(said)
-            return
-        bench.measure(left, 1 + max(r.round for r in records))
+def _calmer(bench: _Bench) -> bool:
+    """Measure again those variants of the front whose times are noisy or come from a slow spell, a
+    few times each, those of an earlier start of the run counted; returns False if none is left."""
+    records = bench.store.records()
+    again = Counter(r.variant.id for r in records if r.round > 0)
+    left = [r for r in _doubtful(records) if again[r.variant.id] <= TURNS]
+    if not left or bench.late():
+        return False
+    bench.measure(left, 1 + max(r.round for r in records))
+    return True
+
+
+def _doubtful(records: Sequence[Record]) -> list[Record]:
+    """The variants of the front whose times are noisy or come from a slow spell."""
+    return [r for r in front(records) if _noisy(r) or _slow(r)]
 
 
 def _doubts(doubtful: Sequence[Record]) -> Iterator[str]:

@@ -600,7 +600,7 @@ def test_an_export_says_where_it_was_measured_if_that_is_not_here(
     renamed = header.replace(f"{device.name} (", f"{device.name} (Another ")
     (moved / "plan.h").write_text(renamed)
     env = vendors(device, tmp_path)
-    for command in hosts(moved):
+    for command in hosts(moved)[:2]:  # the library's demo takes the first device
         ran = ran_in(moved, command, env)
         assert ran.returncode == 0, ran.stderr
         assert f"made for {device.name} (Another" in ran.stderr

@@ -327,7 +327,7 @@ where N = 20
 f(xs : [float]N, hs : [half]N, is : [int]N, cs : [char]N, ls : [long]N, s : float) =
   asScalar(mapGlobal(0)(vectorized (x, h, i, c, l) ->
       select(x > s, x, 2.0 * x) + select(i & 1 == 0, h, 0.5) + select((c >= 2) & (l < 3), c, i) +
-      select(l != 1, x, h) + (x <= h) + (l == 2) + select(i < c, c, c) + select(s > 1, x, 1.0) +
+      select(l != 1, x, h) + (x <= h) * i + (l == 2) + select(i < c, c, c) + select(s > 1, x, 1.0) +
       select(x < 0, 1.0, 2.0) + select(h > s, l, i),
     zip(asVector(4, xs), asVector(4, hs), asVector(4, is), asVector(4, cs), asVector(4, ls))))
 where N = 20
