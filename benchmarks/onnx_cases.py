@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from codegen.runtime.session import Session, open_device
-from explore.networks.layer_options import estimated_options
+from explore.network_choice.layer_options import estimated_options
+from explore.network_graph.network_layers import layers_of
 from explore.networks.network import Network
-from explore.networks.network_layers import layers_of
 from explore.onnx_model.read_model import read_model
 from explore.operators.all_operators import OPERATORS
 from explore.run.target import Target, target_of

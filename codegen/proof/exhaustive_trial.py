@@ -61,12 +61,12 @@ def always_true(goals: Sequence[Index], where: Where, ranges: Mapping[str, Range
     grid = dict(zip(sorted(names), np.meshgrid(*axes, indexing="ij", sparse=True), strict=True))
     reached = np.asarray(True)
     for x in given:
-        reached = reached & (_evaluated(x, grid) >= 0)
+        reached = reached & (evaluated(x, grid) >= 0)
     for condition in where.denied:
         if condition.names <= names:
-            holds = [_evaluated(part, grid) >= 0 for part in condition.parts]
+            holds = [evaluated(part, grid) >= 0 for part in condition.parts]
             reached = reached & ~reduce(np.logical_and, holds, np.asarray(True))
-    return all(bool(((_evaluated(x, grid) >= 0) | ~reached).all()) for x in goals)
+    return all(bool(((evaluated(x, grid) >= 0) | ~reached).all()) for x in goals)
 
 
 def _apart(left: "_Side", right: "_Side") -> bool:
@@ -104,8 +104,8 @@ class _Side:
         grid = dict(zip(self.variables, [axis.reshape(-1) for axis in axes], strict=True))
         grid = {name: column[self.runs(grid)] for name, column in grid.items()}
         count = len(next(iter(grid.values()))) if grid else 1
-        place = [*(grid[name] for name in shared), *(_evaluated(x, grid) for x in self.place)]
-        items = [_evaluated(x, grid) for x in self.items]
+        place = [*(grid[name] for name in shared), *(evaluated(x, grid) for x in self.place)]
+        items = [evaluated(x, grid) for x in self.items]
         cells = np.repeat(_rows(place, count), self.width, axis=1)
         cells[-1] += np.tile(np.arange(self.width), count)
         return cells, np.repeat(_rows(items, count), self.width, axis=1)
@@ -114,9 +114,9 @@ class _Side:
         """True at each point of the grid where the access is reached."""
         found = np.ones(len(next(iter(grid.values()))), bool)
         for x in self.given:
-            found &= _evaluated(x, grid) >= 0
+            found &= evaluated(x, grid) >= 0
         for parts in self.denied:
-            found &= ~np.logical_and.reduce([_evaluated(part, grid) >= 0 for part in parts])
+            found &= ~np.logical_and.reduce([evaluated(part, grid) >= 0 for part in parts])
         return found
 
 
@@ -148,7 +148,8 @@ def _variables(indices: Iterable[Index]) -> dict[str, Var]:
     return {atom.key: atom for atom in atoms if isinstance(atom, Var)}
 
 
-def _evaluated(x: Index, grid: Grid) -> Array:
+def evaluated(x: Index, grid: Grid) -> Array:
+    """The values of an index at all points of a grid, which has those of each variable."""
     total = np.asarray(x.constant)
     for atom, k in x.terms:
         total = total + k * _atom(atom, grid)
@@ -156,7 +157,7 @@ def _evaluated(x: Index, grid: Grid) -> Array:
 
 
 def _atom(atom: Atom, grid: Grid) -> Array:
-    inner = [_evaluated(x, grid) for x in operands_of(atom)]
+    inner = [evaluated(x, grid) for x in operands_of(atom)]
     match atom:
         case Var(key=name):
             return grid[name]

@@ -22,13 +22,14 @@ from codegen.text_reader.read_kernel import read_kernel
 def prove_texts(plan: Plan) -> tuple[Proof, ...]:
     """A proof for the text of each kernel with its launch, and one for what kernels share."""
     buffers = {b.name: b for b in plan.buffers}
-    proofs = [_prove_launch(kernel, buffers) for kernel in plan.kernels]
+    proofs = [prove_launch(kernel, buffers) for kernel in plan.kernels]
     heads = [_head(kernel.source) for kernel in plan.kernels]
     read = [head for head in heads if isinstance(head, KernelText)]
     return (*proofs, prove_plan(plan, read)) if len(read) == len(heads) else tuple(proofs)
 
 
-def _prove_launch(launch: Kernel, buffers: Buffers) -> Proof:
+def prove_launch(launch: Kernel, buffers: Buffers) -> Proof:
+    """The proof of one kernel's text with its launch on these buffers."""
     text = _head(launch.source)
     if isinstance(text, NotRead):
         return _unread(launch.name, text)

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from explore.commands.arguments import add_options, add_target, options_of, path
-from explore.networks.choose_options import Choice, Chooser
+from explore.network_choice.choose_options import Choice, Chooser
+from explore.network_choice.find_options import Options, estimated
+from explore.network_choice.layer_options import Option
+from explore.network_choice.network_plan import assembled
+from explore.network_graph.network_layers import Layers, layers_of
 from explore.networks.export_network import export_network
-from explore.networks.find_options import Options, estimated
-from explore.networks.layer_options import Option
-from explore.networks.network_layers import Layers, layers_of
-from explore.networks.network_plan import assembled
 from explore.networks.network_report import write_network_report
 from explore.networks.network_run import NetworkRun, begun, stored
 from explore.networks.network_tables import (
@@ -27,6 +27,7 @@ from explore.run.run import new_folder
 from explore.run.target import Target, target_of
 from ir.command import command_parser, usage
 from ir.errors import UserError
+from ir.text.counted import counted
 
 USAGE = """\
 explore net MODEL.onnx [options]
@@ -90,12 +91,12 @@ def _reported(run: NetworkRun, choice: Choice, options: Options) -> None:
 
 
 def _explored(run: NetworkRun, target: Target) -> Options:
-    layers, rows = run.layers, [heading()]
+    layers = run.layers
     print(f"{len(layers.layers)} layers, {len(layers.programs)} different programs")
+    print(heading(), flush=True)
 
     def tell(number: int, options: Sequence[Option]) -> None:
-        rows.append(program_line(layers, number, options))
-        print("\n".join(rows[-1:] if number else rows), flush=True)
+        print(program_line(layers, number, options), flush=True)
 
     return run.explore(target, tell)
 
@@ -110,6 +111,11 @@ def _pick(argv: list[str]) -> int:
     given = parser.parse_args(argv)
     run = stored(read, given.run)
     options = run.options()
+    if left := run.unexplored():
+        print(
+            f"{counted(len(left), 'program')} by estimates, such as {left[0]}: there was no time "
+            f"for more; go on with `explore net {run.model} --out {run.folder}`"
+        )
     choice = _chosen(run.layers, options, given)
     if given.report:
         _reported(run, choice, options)

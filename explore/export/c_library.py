@@ -93,10 +93,20 @@ void @NAME@_destroy(struct @NAME@_kernels *made);
 
 
 def library(
-    name: str, plan: Plan, tables: str, source: str, *, title: str, where: str, max_error: float
+    name: str,
+    plan: Plan,
+    tables: str,
+    source: str,
+    *,
+    places: Mapping[str, tuple[str, int]],
+    weights_bytes: int,
+    title: str,
+    where: str,
+    max_error: float,
 ) -> Mapping[str, str]:
     """The files of the library `name` that runs a plan; `tables` is the text of its buffers and
-    kernels in C, `source` that of the kernels."""
+    kernels in C, `source` that of the kernels. `places` are the files with the contents of buffers,
+    and where these begin there; the one of constants has `weights_bytes`."""
     constants = [b for b in plan.buffers if b.role is Role.CONST]
     moved = [b for b in plan.buffers if b.role in (Role.INPUT, Role.OUTPUT)]
     (out,) = (b for b in moved if b.role is Role.OUTPUT)
@@ -113,7 +123,7 @@ def library(
         "BUFFER_NAMES": "".join(f", {_c_name(b)}" for b in moved),
         "BUFFER_LINES": _described(moved),
         "MEMORY": _placed(plan, moved),
-        "LOADED": "\n".join(map(_loaded, [*constants, *moved])),
+        "LOADED": "\n".join(_loaded(b, places, weights_bytes) for b in [*constants, *moved]),
         "OUT": _c_name(out),
         "OUT_TYPE": C_TYPES[out.scalar],
         "OUT_BYTES": str(out.bytes),
@@ -162,9 +172,11 @@ def _placed(plan: Plan, some: Sequence[Buffer]) -> str:
     return ", ".join(_c_name(b) if b in some else "NULL" for b in plan.buffers)
 
 
-def _loaded(b: Buffer) -> str:
+def _loaded(b: Buffer, places: Mapping[str, tuple[str, int]], weights_bytes: int) -> str:
     """The statements of the demo that load a constant, or make a buffer with an input."""
-    read = f'stored("../data/inputs/{b.name}.bin", {b.bytes})'
+    file, at = places.get(b.name, ("", 0))
+    whole = weights_bytes if b.role is Role.CONST else b.bytes
+    read = f'part("../{file}", {at}, {b.bytes}, {whole})'
     if b.role is Role.CONST:
         return f"  {C_TYPES[b.scalar]} *{_c_name(b)} = {read};"
     flags, given = "CL_MEM_READ_WRITE", "NULL"

@@ -2,7 +2,6 @@
 
 import json
 import re
-import string
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -11,10 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from codegen.plan import Buffer, Kernel, Plan, Role
+from codegen.plan import Plan
 from explore.export.c_library import library
+from explore.export.contents_places import (
+    INPUTS,
+    WEIGHTS,
+    Place,
+    places_of,
+    weights_bytes,
+    with_place,
+)
+from explore.export.plan_in_c import plan_header, tables, turns
 from explore.files.whole_files import write_folder
-from explore.measure.measure_variant import turns_of
 from explore.measure.reference import Array, inputs_of, largest_error, reference
 from explore.options.options import Options
 from explore.options.units import show_bytes, show_time
@@ -22,16 +29,13 @@ from explore.results.derivation_steps import stages_of
 from explore.results.record_json import launch_json, plan_json
 from explore.results.records import Measured, Predicted, Record, Variant
 from explore.results.run_environment import Environment
-from ir.core.types import BYTES
 from ir.errors import UserError
 from ir.parse import parse
 from rewrites.engine.outline_text import headings
 
-GIVEN = (Role.INPUT, Role.CONST)
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 BUFFER = re.compile(rf"{NAME.pattern}(\.[0-9]+)*")  # `xs.0`: component 0 of a tuple
 OURS = "plan.json"  # a folder that holds one may be written again
-INPUTS = "data/inputs"  # apart from the expected output, whatever an input is called
 EXPECTED = "data/expected.bin"
 
 MAKEFILE = """CFLAGS ?= -O2 -Wall
@@ -87,25 +91,29 @@ def write_export(
         _refuse_occupied(folder)
     except OSError as error:
         raise UserError(f"cannot write in {folder}: {error.strerror}") from error
+    places = places_of(plan)
     said = {
         **plan_json(plan),
+        "buffers": [with_place(b, places) for b in plan_json(plan)["buffers"]],
+        "weights_bytes": weights_bytes(plan, places),
         "kernels": [launch_json(kernel) for kernel in plan.kernels],
         **told.said,
         "made_for": told.made_for,
-        "turns": _turns(plan),
+        "turns": turns(plan),
         "max_error": told.max_error,
     }
     texts = {
         OURS: json.dumps(said, indent=1) + "\n",
         "kernels.cl": told.kernels,
-        "plan.h": _header(plan, told.made_for, told.max_error),
+        "plan.h": plan_header(plan, told.made_for, told.max_error),
         "platforms.py": _text("codegen.runtime", "platforms.py"),
         "host.py": _text("explore.export", "host.py.in"),
         "host.c": _text("explore.export", "host.c"),
         "Makefile": MAKEFILE,
         "README.md": told.readme,
     }
-    write_folder(folder, {**texts, **_library(plan, told), **_stored(inputs, expected)})
+    arrays = _stored(plan, places, inputs, expected)
+    write_folder(folder, {**texts, **_library(plan, told), **arrays})
 
 
 def _library(plan: Plan, told: Told) -> Mapping[str, str]:
@@ -113,8 +121,10 @@ def _library(plan: Plan, told: Told) -> Mapping[str, str]:
     made = library(
         told.name if NAME.fullmatch(told.name) else "kernels",
         plan,
-        _tables(plan),
+        tables(plan),
         told.kernels,
+        places={name: (place.file, place.at) for name, place in places_of(plan).items()},
+        weights_bytes=weights_bytes(plan, places_of(plan)),
         title=told.title,
         where=told.made_for,
         max_error=told.max_error,
@@ -122,14 +132,20 @@ def _library(plan: Plan, told: Told) -> Mapping[str, str]:
     return {f"library/{file}": text for file, text in made.items()}
 
 
-def _stored(inputs: Mapping[str, Array], expected: Array) -> Mapping[str, bytes]:
-    arrays = {_file_of(name): np.ascontiguousarray(array) for name, array in inputs.items()}
-    arrays[EXPECTED] = np.ascontiguousarray(expected, np.float64)
-    return {name: array.tobytes() for name, array in arrays.items()}
-
-
-def _file_of(buffer: str) -> str:
-    return f"{INPUTS}/{buffer}.bin"
+def _stored(
+    plan: Plan, places: Mapping[str, Place], inputs: Mapping[str, Array], expected: Array
+) -> Mapping[str, bytes]:
+    """The contents of the files of data: inputs, constants, and the right result."""
+    files, weights = dict[str, bytes](), bytearray(weights_bytes(plan, places))
+    for name, place in places.items():
+        data = np.ascontiguousarray(inputs[name]).tobytes()
+        if place.file == WEIGHTS:
+            weights[place.at : place.at + len(data)] = data
+        else:
+            files[place.file] = data
+    if weights:
+        files[WEIGHTS] = bytes(weights)
+    return {**files, EXPECTED: np.ascontiguousarray(expected, np.float64).tobytes()}
 
 
 def kernel_text(variant: Variant, plan: Plan) -> str:
@@ -161,7 +177,7 @@ def _refuse_occupied(folder: Path) -> None:
         raise UserError(f"expected a folder, found the file {folder}")
     if folder.exists() and any(folder.iterdir()) and not (folder / OURS).exists():
         raise UserError(f"{folder} holds other files: choose an empty or a new folder")
-    for place in ("data", INPUTS, "library"):
+    for place in ("data", INPUTS, WEIGHTS, "library"):
         if (folder / place).is_symlink():
             raise UserError(f"{folder / place} is a link that leads elsewhere: choose a new folder")
 
@@ -192,93 +208,6 @@ def _times(record: Record, environment: Environment) -> Mapping[str, Any]:
     }
 
 
-def _turns(plan: Plan) -> int:
-    """The number of copies of the inputs that an exported host program uses in turns: as many as
-    were used when the variant was timed."""
-    return turns_of(sum(buffer.bytes for buffer in plan.buffers if buffer.role is Role.INPUT))
-
-
-# ---- C
-
-
-def _header(plan: Plan, made_for: str, max_error: float) -> str:
-    buffers = "".join(f"  {_c_buffer(b)},\n" for b in plan.buffers)
-    return f"""/* The launch plan: what plan.json says, for host.c. */
-enum {{ BUFFERS = {len(plan.buffers)}, KERNELS = {len(plan.kernels)}, TURNS = {_turns(plan)} }};
-#define ARENA_BYTES {plan.workspace_bytes}u /* of temporaries */
-#define MAX_ERROR {max_error!r}
-#define MADE_FOR {_c_text(made_for)} /* the device, and its platform */
-enum scalar {{ {", ".join(name.upper() for name in BYTES)} }};
-static const size_t bytes_of[] = {{ {", ".join(map(str, BYTES.values()))} }};
-enum role {{ INPUT, CONST, PACKED, TEMPORARY, OUTPUT }};
-static const struct {{
-  const char *name, *file; /* file: where its contents are stored, if they are given */
-  enum scalar scalar;
-  enum role role;
-  size_t bytes;
-  size_t offset; /* of a temporary: where it begins in the arena */
-}} buffers[] = {{
-{buffers}}};
-{_c_kernels(plan)}"""
-
-
-def _tables(plan: Plan) -> str:
-    """The buffers and kernels of a plan as C text, as far as a library needs them."""
-    roles = ", ".join(role.name for role in Role)
-    buffers = "".join(
-        f"  {{{b.role.name}, {b.bytes}u, {b.offset or 0}u}}, /* {b.name} */\n" for b in plan.buffers
-    )
-    return f"""enum {{ BUFFERS = {len(plan.buffers)}, KERNELS = {len(plan.kernels)} }};
-#define ARENA_BYTES {plan.workspace_bytes}u /* of temporaries */
-enum role {{ {roles} }};
-static const struct {{
-  enum role role;
-  size_t bytes, offset; /* offset: of a temporary, where it begins in the arena */
-}} buffers[] = {{
-{buffers}}};
-{_c_kernels(plan)}"""
-
-
-def _c_kernels(plan: Plan) -> str:
-    numbers = {buffer.name: i for i, buffer in enumerate(plan.buffers)}
-    most = max(len(kernel.arguments) for kernel in plan.kernels)
-    kernels = "".join(f"  {_c_kernel(k, numbers)},\n" for k in plan.kernels)
-    return f"""static const struct {{
-  const char *name;
-  size_t global_size[3], local_size[3];
-  int prepack; /* runs once, when constants change */
-  int argument_count, arguments[{most}];
-}} kernels[] = {{
-{kernels}}};
-"""
-
-
-def _c_text(text: str) -> str:
-    """The C string literal for a text's bytes; bytes that C could misread are written in octal."""
-    plain = string.ascii_letters + string.digits + " .,:;_+-()@#"
-    return '"' + "".join(c if c in plain else _octal(c) for c in text) + '"'
-
-
-def _octal(char: str) -> str:
-    return "".join(f"\\{byte:03o}" for byte in char.encode())
-
-
-def _c_buffer(b: Buffer) -> str:
-    file = f'"{_file_of(b.name)}"' if b.role in GIVEN else "NULL"
-    scalar, role = b.scalar.upper(), b.role.value.upper()
-    return f'{{"{b.name}", {file}, {scalar}, {role}, {b.bytes}u, {b.offset or 0}u}}'
-
-
-def _c_kernel(k: Kernel, numbers: Mapping[str, int]) -> str:
-    arguments = ", ".join(str(numbers[name]) for name in k.arguments)
-    sizes = f"{_c_sizes(k.global_size)}, {_c_sizes(k.local_size)}"
-    return f'{{"{k.name}", {sizes}, {int(k.prepack)}, {len(k.arguments)}, {{{arguments}}}}}'
-
-
-def _c_sizes(size: tuple[int, int, int]) -> str:
-    return "{" + ", ".join(map(str, size)) + "}"
-
-
 def _readme(record: Record, environment: Environment) -> str:
     memory, time = show_bytes(record.memory_bytes), show_time(record.time_ns)
     guess = " (predicted: nothing was run)" if isinstance(record.outcome, Predicted) else ""
@@ -293,9 +222,9 @@ A variant of the program below: {time}{guess} and {memory} of global memory on
     cd library && make && ./*_demo      (the same as a library: create, run, destroy)
 
 Both hosts run `kernels.cl` as `plan.json` says (`plan.h` says the same in C) on what is in
-`{INPUTS}`, print what an inference takes, of many back to back, and check the result against
-`{EXPECTED}` (doubles). `./host` also prints what an empty launch takes: no plan of as many kernels
-is faster.
+`{INPUTS}` and `{WEIGHTS}`, print what an inference takes, of many back to back, and check the
+result against `{EXPECTED}` (doubles). `./host` also prints what an empty launch takes: no plan of
+as many kernels is faster.
 
 `host.py` finds runtimes that pip installed. `./host` asks the OpenCL loader, which is told of one
 so (Intel's CPU runtime in the Python environment ENV; the second way is for Debian's own loader):

@@ -44,15 +44,25 @@ static char *contents(const char *path, size_t *size) {
   return text;
 }
 
-/* The contents of a file that must have just this size. */
-static void *stored(const char *path, size_t wanted) {
-  size_t size;
-  char *data = contents(path, &size);
-  if (size != wanted) {
-    fprintf(stderr, "%s has %zu bytes, expected %zu: export the variant again\n", path, size,
-            wanted);
+/* Bytes of a file that must have just `whole` of them, from `at` on. */
+static void *part(const char *path, size_t at, size_t bytes, size_t whole) {
+  FILE *file = fopen(path, "rb");
+  if (!file) {
+    perror(path);
     exit(1);
   }
+  long found = fseek(file, 0, SEEK_END) ? -1 : ftell(file);
+  if (found < 0 || (size_t)found != whole) {
+    fprintf(stderr, "%s has %ld bytes, expected %zu: export the variant again\n", path, found,
+            whole);
+    exit(1);
+  }
+  char *data = malloc(bytes + 1);
+  if (!data || fseek(file, (long)at, SEEK_SET) || fread(data, 1, bytes, file) != bytes) {
+    fprintf(stderr, "cannot read %s\n", path);
+    exit(1);
+  }
+  fclose(file);
   return data;
 }
 
@@ -152,7 +162,8 @@ static cl_mem allocated(cl_context context, size_t bytes) {
 }
 
 static void fill(cl_command_queue queue, cl_mem memory, int b) {
-  void *data = stored(buffers[b].file, buffers[b].bytes);
+  size_t whole = buffers[b].role == CONST ? WEIGHTS_BYTES : buffers[b].bytes;
+  void *data = part(buffers[b].file, buffers[b].at, buffers[b].bytes, whole);
   check(clEnqueueWriteBuffer(queue, memory, CL_TRUE, 0, buffers[b].bytes, data, 0, NULL, NULL),
         "copying an input");
   free(data);
@@ -198,6 +209,19 @@ static void enqueue(cl_command_queue queue, cl_kernel kernel, int k) {
 static void inference(cl_command_queue queue, cl_kernel *made) {
   for (int k = 0; k < KERNELS; ++k)
     if (!kernels[k].prepack) enqueue(queue, made[k], k);
+}
+
+/* Release the constants that only packing has read, and what packed them. */
+static void release_packed(cl_mem *memory, cl_kernel *made) {
+  for (int b = 0; b < BUFFERS; ++b) {
+    int read = 0;
+    for (int k = 0; k < KERNELS; ++k)
+      for (int a = 0; a < kernels[k].argument_count; ++a)
+        read |= !kernels[k].prepack && kernels[k].arguments[a] == b;
+    if (buffers[b].role == CONST && !read) clReleaseMemObject(memory[b]);
+  }
+  for (int k = 0; k < KERNELS; ++k)
+    if (kernels[k].prepack) clReleaseKernel(made[k]);
 }
 
 static double now(void) {
@@ -267,12 +291,14 @@ int main(int argc, char **argv) {
   int output = 0;
   for (int b = 0; b < BUFFERS; ++b)
     if (buffers[b].role == OUTPUT) output = b;
-  double *expected = stored("data/expected.bin", elements(output) * sizeof *expected);
+  size_t wanted = elements(output) * sizeof(double);
+  double *expected = part("data/expected.bin", 0, wanted, wanted);
   for (int turn = 0; turn < TURNS; ++turn)
     for (int k = 0; k < KERNELS; ++k) made[turn][k] = ready(program, k, memory[turn]);
   for (int k = 0; k < KERNELS; ++k)
     if (kernels[k].prepack) enqueue(queue, made[0][k], k);
   check(clFinish(queue), "preparing the constants");
+  release_packed(memory[0], made[0]);
   batch(queue, made, 1); /* the first run may cost more */
   double many = BATCH_NS / batch(queue, made, 2);
   int count = many < 2 ? 2 : many > MOST ? MOST : (int)many;

@@ -6,15 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void *stored(const char *path, size_t bytes) { /* path: from this folder, "../data/…" */
+/* Bytes of a file that has `whole` of them, from `at` on; path: from this folder, "../data/…" */
+static void *part(const char *path, size_t at, size_t bytes, size_t whole) {
   void *data = malloc(bytes);
   FILE *file = fopen(path, "rb");
   long found = file && !fseek(file, 0, SEEK_END) ? ftell(file) : -1;
-  if (found >= 0 && (size_t)found != bytes) {
-    fprintf(stderr, "%s has %ld bytes, expected %zu\n", path + 3, found, bytes);
+  if (found >= 0 && (size_t)found != whole) {
+    fprintf(stderr, "%s has %ld bytes, expected %zu\n", path + 3, found, whole);
     exit(1);
   }
-  if (!file || !data || fseek(file, 0, SEEK_SET) || fread(data, 1, bytes, file) != bytes) {
+  if (!file || !data || fseek(file, (long)at, SEEK_SET) || fread(data, 1, bytes, file) != bytes) {
     fprintf(stderr, "cannot read %zu bytes of %s\n", bytes, path);
     exit(1);
   }
@@ -47,7 +48,8 @@ int main(void) {
   check(@NAME@_create(&kernels, queue@CONSTANT_NAMES@), "@NAME@_create");
   check(@NAME@_run(kernels, queue@BUFFER_NAMES@), "@NAME@_run");
   @OUT_TYPE@ *result = malloc(@OUT_BYTES@);
-  double *expected = stored("../data/expected.bin", @COUNT@ * sizeof *expected);
+  const size_t wanted = @COUNT@ * sizeof(double);
+  double *expected = part("../data/expected.bin", 0, wanted, wanted);
   check(clEnqueueReadBuffer(queue, @OUT@, CL_TRUE, 0, @OUT_BYTES@, result, 0, NULL, NULL),
         "copying the result");
   double off = 0, size = 0;

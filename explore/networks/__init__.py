@@ -1,3 +1,3 @@
-"""Whole networks: a model's nodes become layers, each layer's variants are found, one is chosen for
-each layer under a budget of memory, and all of them make one plan.
+"""Whole networks: a model's layers are explored under one limit of time, and what is chosen is run,
+reported and exported.
 """

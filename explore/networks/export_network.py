@@ -8,9 +8,9 @@ import numpy as np
 from codegen.plan import Role
 from explore.export.export_variant import Told, write_export
 from explore.measure.reference import SMALL
-from explore.networks.choose_options import Choice
-from explore.networks.interpret_network import interpreted
-from explore.networks.network_layers import Layers
+from explore.network_choice.choose_options import Choice
+from explore.network_graph.interpret_network import interpreted
+from explore.network_graph.network_layers import Layers
 from explore.networks.network_tables import layer_table, memory_lines
 from explore.onnx_model.onnx_graph import Array
 from ir.errors import Unsupported

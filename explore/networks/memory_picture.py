@@ -4,8 +4,8 @@ addresses in the arena from bottom to top."""
 from html import escape
 
 from codegen.plan import Role
-from explore.networks.network_layers import Layers
-from explore.networks.network_plan import NetworkPlan
+from explore.network_choice.network_plan import NetworkPlan
+from explore.network_graph.network_layers import Layers
 from explore.options.units import show_bytes
 from explore.report.palette import colours
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from codegen.runtime.built_program import Program as Built
 from codegen.runtime.session import Session
-from explore.networks.layer_options import Option
-from explore.networks.network_layers import Layers
-from explore.networks.network_plan import NetworkPlan, assembled
+from explore.network_choice.layer_options import Option
+from explore.network_choice.network_plan import NetworkPlan, assembled
+from explore.network_graph.network_layers import Layers
 from explore.onnx_model.onnx_graph import Array
 from ir.errors import UserError
 

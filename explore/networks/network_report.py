@@ -5,9 +5,9 @@ from html import escape
 from pathlib import Path
 
 from explore.files.whole_files import write_whole
-from explore.networks.choose_options import Choice
+from explore.network_choice.choose_options import Choice
+from explore.network_graph.network_layers import Layers
 from explore.networks.memory_picture import memory_picture
-from explore.networks.network_layers import Layers
 from explore.networks.network_tables import memory_lines, proved
 from explore.options.units import show_bytes, show_time
 

@@ -3,15 +3,19 @@ it is of."""
 
 import hashlib
 import json
+import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from explore.files.whole_files import write_whole
-from explore.networks.find_options import Options
-from explore.networks.layer_options import Option, best_of, estimated_options
-from explore.networks.network_layers import Layers, layers_of
+from explore.network_choice.find_options import Options
+from explore.network_choice.layer_options import Option, best_of, estimated_options
+from explore.network_graph.network_layers import Layers, layers_of
+from explore.networks.shared_hands import SharedHands
+from explore.networks.shares_of_time import share, weights
 from explore.onnx_model.onnx_graph import Graph
 from explore.options import options as asked_options
 from explore.options.stored_fields import Fields
@@ -21,6 +25,8 @@ from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import Target, target_of
 from explore.run.trusted_plans import TrustedPlans
+from explore.run.worker_pools import Here
+from explore.workers.hands import Hands
 from ir.errors import UserError
 
 FILE = "network.json"
@@ -37,42 +43,69 @@ class NetworkRun:
     shapes: Mapping[str, tuple[int, ...]]
     asked: asked_options.Options
     layers: Layers
+    found: dict[int, list[Option]] = field(default_factory=dict)  # by program, once read
 
     def of_program(self, number: int) -> Run:
         """The run of one of the network's programs."""
         return Run(self.folder / "layers" / self.layers.programs[number].name)
 
     def explore(self, target: Target, tell: Callable[[int, Sequence[Option]], None]) -> Options:
-        """Explore the programs that have no finished run in the folder yet; `tell` is told of each
-        program that is done, with its options."""
+        """Explore the programs that have no finished run in the folder yet, those first that take
+        most of the time; `tell` is told of each program that is done, with its options.
+
+        A limit of time is one for the whole network, of which each program gets its share. A
+        program for which nothing is left has options by estimates.
+        """
+        begun, limit = time.monotonic(), self.asked.time_limit
         done = self._done()
-        found = []
-        for number, program in enumerate(self.layers.programs):
-            if program.name not in done:
-                run = self.of_program(number)
-                source = Source(self.layers.texts[number], f"<{program.name}>")
-                if (run.folder / DATABASE).exists():
-                    resume(run.folder)
-                else:
-                    start(source, self.asked, target, run.folder)
-                done.append(program.name)
-                self._write(done)
-            found.append(self._options(number, target))
-            tell(number, found[-1])
-        return found
+        with SharedHands(Here()) as hands:
+            known = {} if target.device is None else hands.limits(target.device)
+            w = weights(self.layers, known)
+            order = sorted(range(len(w)), key=lambda n: (-w[n], n))
+            for place, number in enumerate(order):
+                name = self.layers.programs[number].name
+                left = None if limit is None else limit - (time.monotonic() - begun)
+                if name not in done and (left is None or left > 0):
+                    rest = [w[n] for n in order[place + 1 :]]
+                    seconds = None if left is None else share(left, w[number], rest)
+                    self._search(number, replace(self.asked, time_limit=seconds), target, hands)
+                    done.append(name)
+                    self._write(done)
+                tell(number, self._options(number, target))
+        return [self._options(n, target) for n in range(len(w))]
+
+    def _search(
+        self, number: int, asked: asked_options.Options, target: Target, hands: Hands
+    ) -> None:
+        """Explore a program; why one has no variant is told, and does not end the others'."""
+        run, name = self.of_program(number), self.layers.programs[number].name
+        try:
+            if (run.folder / DATABASE).exists():
+                resume(run.folder, hands=hands)
+            else:
+                source = Source(self.layers.texts[number], f"<{name}>")
+                start(source, asked, target, run.folder, hands=hands)
+        except UserError as error:
+            print(f"{name}: {error.message}", file=sys.stderr, flush=True)
 
     def options(self) -> Options:
-        """The options of each program that were found."""
-        missing = [p.name for p in self.layers.programs if p.name not in self._done()]
-        if missing:
-            raise UserError(
-                f"{self.folder} is not finished: {missing[0]} was not explored; go on with "
-                f"`explore net {self.model} --out {self.folder}`"
-            )
+        """The options of each program that were found; of one that was not explored, estimates."""
         return [self._options(n, None) for n in range(len(self.layers.programs))]
 
+    def unexplored(self) -> list[str]:
+        """The names of the programs that were not explored, for want of time."""
+        done = self._done()
+        return [p.name for p in self.layers.programs if p.name not in done]
+
     def _options(self, number: int, target: Target | None) -> list[Option]:
-        found = [Option.of(r) for r in usable(self.of_program(number).records)]
+        if number not in self.found:
+            self.found[number] = self._stored_options(number, target)
+        return self.found[number]
+
+    def _stored_options(self, number: int, target: Target | None) -> list[Option]:
+        run = self.of_program(number)
+        stored = (run.folder / DATABASE).exists()
+        found = [Option.of(r) for r in usable(run.records)] if stored else []
         if found:
             return best_of(found)
         target = target or target_of(None, None, self.asked.limits)

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from explore.networks.choose_options import Choice
-from explore.networks.layer_options import Option
-from explore.networks.network_layers import Layers
+from explore.network_choice.choose_options import Choice
+from explore.network_choice.layer_options import Option
+from explore.network_graph.network_layers import Layers
 from explore.options.units import show_bytes, show_time
 
 

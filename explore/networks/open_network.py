@@ -6,9 +6,9 @@ from typing import Any
 
 from codegen.runtime.devices import Device
 from codegen.runtime.session import open_device
-from explore.networks.find_options import estimated
+from explore.network_choice.find_options import estimated
+from explore.network_graph.network_layers import layers_of
 from explore.networks.network import Network
-from explore.networks.network_layers import layers_of
 from explore.onnx_model.onnx_graph import Graph
 from explore.run.target import target_of
 from ir.errors import UserError

@@ -9,6 +9,7 @@ from explore.operators import (
     matrix_layers,
     number_by_number,
     pooling_layers,
+    quantised_layers,
     rearrangements,
 )
 from explore.operators.activations import ACTIVATIONS
@@ -22,6 +23,12 @@ OPERATORS: Mapping[str, Operator] = {
     "ConvTranspose": convolution_layers.conv_transpose,
     "Gemm": matrix_layers.gemm,
     "MatMul": matrix_layers.mat_mul,
+    "QLinearConv": quantised_layers.qlinear_conv,
+    "ConvInteger": quantised_layers.conv_integer,
+    "QLinearMatMul": quantised_layers.qlinear_mat_mul,
+    "MatMulInteger": quantised_layers.mat_mul_integer,
+    "QuantizeLinear": quantised_layers.quantise,
+    "DequantizeLinear": quantised_layers.dequantise,
     "MaxPool": pooling_layers.max_pool,
     "AveragePool": pooling_layers.average_pool,
     "GlobalAveragePool": pooling_layers.global_pool,

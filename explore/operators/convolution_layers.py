@@ -2,6 +2,8 @@
 
 # key: m results of a pixel, c channels, g groups
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from explore.onnx_model.onnx_graph import Kind
@@ -28,10 +30,11 @@ def conv(site: Site) -> Step:
         raise site.refused(f"{c} channels in {groups} groups, weights of shape {list(w.shape)}")
     windows = windows_of(site, spatial, w.shape[2:], ceil=False)
     image, many = image_text(site, 0)
-    kernels = _weights(site, groups, depthwise=groups == c == m)
-    biases = _biases(site, m, groups if not groups == c == m else 1)
+    depthwise = groups == c == m
+    kernels = weights_text(site, 1, groups, depthwise)
+    biases = biases_text(site, 2, m, 1 if depthwise else groups)
     kind = Kind("float32", (batch, m, *windows.counts[-len(spatial) :]))
-    way = _way(groups, groups == c == m, windows.rank)
+    way = _way(groups, depthwise, windows.rank)
     f = epilogue(site)
     if site.has(3):
         return _with_another(site, (f, windows, kernels, biases, image), kind)
@@ -61,10 +64,10 @@ def _with_another(site: Site, parts: tuple[str, Windows, str, str, str], kind: K
     return site.as_stored(kind, e if site.last else f"to_first({e})")
 
 
-def _weights(site: Site, groups: int, depthwise: bool) -> str:
-    """The text of the kernels: of each result taps of channels, and with groups, a list of them for
-    each group. Those of a list are kernels of one row."""
-    w = site.tensor(1)
+def weights_text(site: Site, n: int, groups: int, depthwise: bool = False) -> str:
+    """The text of the kernels that input n is: of each result taps of channels, and with groups, a
+    list of them for each group. Those of a list are kernels of one row."""
+    w = site.tensor(n)
     m, c, *spatial = w.shape
     dims = [1, *spatial] if len(spatial) == 1 else spatial
     rank = len(dims)
@@ -77,40 +80,42 @@ def _weights(site: Site, groups: int, depthwise: bool) -> str:
         )
     order: Order = (*range(1, rank + 1), 0)
     if depthwise:
-        return site.parameter("float32", [m, *dims], w.name)
-    e = site.parameter("float32", [m, c, *dims], w.name)
+        return site.parameter(w.kind.dtype, [m, *dims], w.name)
+    e = site.parameter(w.kind.dtype, [m, c, *dims], w.name)
     e = permuted(e, (0, *(axis + 1 for axis in order)))
     return e if groups == 1 else f"split({m // groups}, {e})"
 
 
-def _biases(site: Site, m: int, groups: int) -> str:
+def biases_text(site: Site, n: int, m: int, groups: int, dtype: str = "float32") -> str:
+    """The text of the biases that input n is, a number for each of m results, in lists of a group
+    each; zeros if it is left out."""
     dims = [m] if groups == 1 else [groups, m // groups]
-    if not site.has(2):
-        return site.constant(np.zeros(dims, np.float32))
-    b = site.tensor(2)
+    if not site.has(n):
+        return site.constant(np.zeros(dims, dtype))
+    b = site.tensor(n)
     if b.kind.elements != m:
         raise site.refused(f"{b.kind.elements} biases for {m} channels")
     if b.array is not None:
         return site.constant(b.array.reshape(dims))
-    return site.parameter("float32", dims, b.name)
+    return site.parameter(b.kind.dtype, dims, b.name)
 
 
 def conv_transpose(site: Site) -> Step:
-    """The step of a `ConvTranspose` in one or two dimensions."""
+    """The step of a `ConvTranspose` in one to three dimensions."""
     site.demand_floats(0, 1, 2)
     x, w = site.tensor(0), site.tensor(1)
-    if not 3 <= len(x.shape) <= 4:
-        raise site.refused("in three dimensions")
+    if not 3 <= len(x.shape) <= 5 or len(w.shape) != len(x.shape):
+        raise site.refused(f"on arrays of {len(x.shape)} axes with weights of {len(w.shape)}")
     groups = int(site.attribute("group", 1))
     batch, c, *spatial = x.shape
     n = len(spatial)
-    if groups != 1 or w.shape[0] != c:
-        raise site.refused(f"in {groups} groups")
+    if groups < 1 or w.shape[0] != c or c % groups:
+        raise site.refused(f"{c} channels in {groups} groups, weights of shape {list(w.shape)}")
     steps = [int(s) for s in site.attribute("strides", (1,) * n)]
     apart = [int(s) for s in site.attribute("dilations", (1,) * n)]
     more = [int(s) for s in site.attribute("output_padding", (0,) * n)]
     pads = _transposed_pads(site, spatial, (steps, apart, more))
-    m, dims = w.shape[1], w.shape[2:]
+    m, dims = w.shape[1] * groups, w.shape[2:]
     counts = [
         (x - 1) * s + (k - 1) * d + 1 + r - before - after
         for x, s, k, d, r, before, after in zip(
@@ -122,22 +127,26 @@ def conv_transpose(site: Site) -> Step:
     if n == 1:
         steps, apart, more, dims = [1, *steps], [1, *apart], [0, *more], (1, *dims)
         pads = [0, pads[0], 0, pads[1]]
+    rank = max(n, 2)
     image, many = image_text(site, 0)
-    kernels = _transposed_weights(site, (c, m, *dims))
-    biases = _biases(site, m, 1)
-    sides = [pads[0], pads[2], pads[1], pads[3]]
+    kernels = _transposed_weights(site, groups, dims)
+    biases = biases_text(site, 2, m, 1)
+    sides = [p for pair in zip(pads[:rank], pads[rank:], strict=True) for p in pair]
     numbers = ", ".join(map(sizes, (steps, sides, more, apart)))
+    way = f"conv_transpose{rank}d({numbers}"
 
     def of(image: str) -> str:
-        made = f"conv_transpose2d({numbers}, {kernels}, {image})"
+        made = f"{way}, {kernels}, {image})"
+        if groups > 1:
+            made = f"grouped{rank}d((part, few) -> {way}, part, few), {kernels}, {image})"
         f = epilogue(site).removeprefix("y -> ")
         return (
-            f"map2d(pixel -> map((sum_of, bias) -> let y = sum_of + bias {f}, "
+            f"map{rank}d(pixel -> map((sum_of, bias) -> let y = sum_of + bias {f}, "
             f"zip(pixel, {biases})), {made})"
         )
 
     kind = Kind("float32", (batch, m, *counts))
-    return site.as_stored(kind, over_images(site, image, many, 2, of))
+    return site.as_stored(kind, over_images(site, image, many, rank, of))
 
 
 def _transposed_pads(
@@ -164,9 +173,14 @@ def _transposed_pads(
     return [*small, *large] if way == "SAME_UPPER" else [*large, *small]
 
 
-def _transposed_weights(site: Site, shape: tuple[int, ...]) -> str:
-    """The text of the kernels [m][high][wide][c], which ONNX has as [c][m][high][wide]."""
-    w, order = site.tensor(1), (1, 2, 3, 0)
+def _transposed_weights(site: Site, groups: int, dims: Sequence[int]) -> str:
+    """The text of the kernels, of each result taps of channels, which ONNX has as channels of
+    results of taps; with groups, a list of them for each."""
+    w, rank = site.tensor(1), len(dims)
+    c, m = w.shape[:2]
+    shape = (c, m, *dims) if groups == 1 else (groups, c // groups, m, *dims)
+    first = len(shape) - rank - 2
+    order = (*range(first), first + 1, *range(first + 2, len(shape)), first)
     if w.array is not None:
         return site.constant(np.transpose(w.array.reshape(shape), order))
     return permuted(site.parameter("float32", shape, w.name), order)

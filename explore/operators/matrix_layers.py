@@ -78,10 +78,11 @@ def _constant_biases(site: Site, shape: tuple[int, int]) -> Array | None:
     return np.broadcast_to(c.array.reshape(-1) * beta, (shape[1],)).astype(np.float32)
 
 
-def mat_mul(site: Site) -> Step:
-    """The step of a `MatMul` of vectors, matrices, or as many matrices on both sides."""
-    site.demand_floats(0, 1)
-    a, b = site.tensor(0).shape, site.tensor(1).shape
+def product_shape(
+    site: Site, a: tuple[int, ...], b: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, int], tuple[int, int, int]]:
+    """The shape of the product of arrays of these shapes, the number of matrices of each, and the
+    sizes (m, k, n) of one product."""
     left, right = (1, *a) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
     if left[-1] != right[-2]:
         raise site.refused(f"on shapes that do not fit: {list(a)}, {list(b)}")
@@ -94,9 +95,17 @@ def mat_mul(site: Site) -> Step:
     if any(e not in (1, n) for e in each):
         raise site.refused(f"on shapes of which each repeats the other: {list(a)}, {list(b)}")
     shape = (*many, *((m,) if len(a) > 1 else ()), *((columns,) if len(b) > 1 else ()))
-    kind = Kind("float32", tuple(int(x) for x in shape))
-    x = _matrices(site, 0, each[0], (m, k))
-    y = _matrices(site, 1, each[1], (k, columns))
+    return tuple(int(x) for x in shape), (each[0], each[1]), (m, k, columns)
+
+
+def mat_mul(site: Site) -> Step:
+    """The step of a `MatMul` of vectors, matrices, or as many matrices on both sides."""
+    site.demand_floats(0, 1)
+    a, b = site.tensor(0).shape, site.tensor(1).shape
+    shape, each, (m, k, columns) = product_shape(site, a, b)
+    kind, n = Kind("float32", shape), max(each)
+    x = matrices_text(site, 0, each[0], (m, k))
+    y = matrices_text(site, 1, each[1], (k, columns))
     if n == 1:
         return (
             site.step(kind, _product(x, y))
@@ -115,12 +124,14 @@ def _product(x: str, y: str) -> str:
     return f"matrix_product({x}, transpose({y}))"
 
 
-def _matrices(site: Site, n: int, each: int, shape: tuple[int, int]) -> str:
+def matrices_text(site: Site, n: int, each: int, shape: tuple[int, int]) -> str:
+    """The text of input n as one matrix of this shape, or as `each` of them."""
     t = site.tensor(n)
     dims = shape if each == 1 else (each, *shape)
     if t.last:
         raise site.refused("on a tensor that is stored with its channels last")
-    return site.parameter("float32", dims, t.name if t.array is None else t.array.reshape(dims))
+    given = t.name if t.array is None else t.array.reshape(dims)
+    return site.parameter(t.kind.dtype, dims, given)
 
 
 def _as_it_lies(site: Site, kind: Kind, e: str) -> Step:

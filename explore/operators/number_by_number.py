@@ -8,7 +8,7 @@ import numpy as np
 
 from explore.onnx_model.onnx_graph import Kind
 from explore.operators.activations import ACTIVATIONS, IDENTITY, clipped, function_of
-from explore.operators.program_text import Order, channels_last, number, permuted
+from explore.operators.program_text import Order, channels_last, literal, number, permuted
 from explore.operators.site import Site, Step, Tensor
 
 Text = Callable[[Sequence[str]], str]
@@ -110,6 +110,12 @@ def _over(site: Site, tensors: Sequence[Tensor], of: Text) -> Step:
     if {t.kind.dtype for t in tensors} != {"float32"}:
         found = ", ".join(sorted({t.kind.dtype for t in tensors}))
         raise site.refused(f"on numbers of the type {found}")
+    return over_tensors(site, tensors, of, "float32")
+
+
+def over_tensors(site: Site, tensors: Sequence[Tensor], of: Text, dtype: str) -> Step:
+    """The step of a function that makes numbers of the type `dtype` of tensors of fitting shapes,
+    number by number."""
     try:
         shape = np.broadcast_shapes(*(t.shape for t in tensors))
     except ValueError as error:
@@ -118,7 +124,7 @@ def _over(site: Site, tensors: Sequence[Tensor], of: Text) -> Step:
     rank = len(shape)
     order = channels_last(rank) if site.last else tuple(range(rank))
     operands = [_operand(site, t, order, rank) for t in tensors]
-    kind = Kind("float32", tuple(int(n) for n in shape))
+    kind = Kind(dtype, tuple(int(n) for n in shape))
     if any(o.view for o in operands):
         axes = [(axis, axis + 1) for axis in range(rank)]
     else:
@@ -144,7 +150,7 @@ class _Operand:
         t = self.tensor
         if self.dims is None:
             assert t.array is not None
-            return number(float(t.array.item())), ()
+            return literal(t.array), ()
         if self.view is not None:
             return permuted(site.parameter(t.kind.dtype, t.stored, t.name), self.view), self.dims
         dims = tuple(int(np.prod(self.dims[a:b])) for a, b in axes)

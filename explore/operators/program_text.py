@@ -7,7 +7,9 @@ from functools import cache
 from importlib.resources import files
 from typing import TypeAlias
 
-from explore.onnx_model.onnx_graph import SCALARS
+import numpy as np
+
+from explore.onnx_model.onnx_graph import SCALARS, Array
 from ir.errors import Unsupported
 
 Order: TypeAlias = tuple[int, ...]
@@ -55,6 +57,14 @@ def number(x: float | int) -> str:
         raise Unsupported("a number that is not one (NaN)")
     text = "inf" if math.isinf(x) else repr(abs(float(x)))
     return text if math.copysign(1.0, x) > 0 else f"(-{text})"
+
+
+def literal(array: Array) -> str:
+    """The one number of an array as programs write it, a whole one as an int."""
+    if np.issubdtype(array.dtype, np.integer):
+        n = int(array.item())
+        return f"{n}i" if n >= 0 else f"(-{-n}i)"
+    return number(float(array.item()))
 
 
 def sizes(ns: Sequence[int]) -> str:

@@ -191,9 +191,10 @@ def _with_limits(environment: Environment, target: Target, hands: Hands) -> Envi
     return replace(environment, bounds=bounds)
 
 
-def resume(folder: Path, records: Records = None) -> tuple[Run, bool]:
+def resume(folder: Path, records: Records = None, hands: Hands | None = None) -> tuple[Run, bool]:
     """The run of a folder after it has gone on, on the same device, and True if it went through to
     the end."""
+    hands = hands or Here()
     begun = time.monotonic()
     with Store.read(folder) as store:
         stored = store.environment
@@ -207,7 +208,7 @@ def resume(folder: Path, records: Records = None) -> tuple[Run, bool]:
         Store.resume(folder, now) as store,
     ):
         known = books.tell(options, stored.started_unix_s)
-        return _explore(store, program, options, target, begun, books, known, Here())
+        return _explore(store, program, options, target, begun, books, known, hands)
 
 
 def _explore(

@@ -9,11 +9,11 @@ import pytest
 
 from codegen.plan import Buffer, Role
 from codegen.runtime.session import Device, Session
-from explore.networks.choose_options import Chooser
-from explore.networks.find_options import Options, estimated
-from explore.networks.layer_options import Option
+from explore.network_choice.choose_options import Chooser
+from explore.network_choice.find_options import Options, estimated
+from explore.network_choice.layer_options import Option
+from explore.network_graph.network_layers import Layers, layers_of
 from explore.networks.network import Network
-from explore.networks.network_layers import Layers, layers_of
 from explore.onnx_model.read_model import read_model
 from explore.run.target import target_of
 from ir.errors import UserError

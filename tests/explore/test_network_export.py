@@ -11,13 +11,13 @@ import pytest
 from onnx import helper
 
 from codegen.runtime.session import Device
-from explore.networks.choose_options import Chooser
+from explore.network_choice.choose_options import Chooser
+from explore.network_choice.find_options import estimated
+from explore.network_choice.layer_options import Option
+from explore.network_choice.network_plan import assembled
+from explore.network_graph.interpret_network import interpreted
+from explore.network_graph.network_layers import layers_of
 from explore.networks.export_network import export_network
-from explore.networks.find_options import estimated
-from explore.networks.interpret_network import interpreted
-from explore.networks.layer_options import Option
-from explore.networks.network_layers import layers_of
-from explore.networks.network_plan import assembled
 from explore.onnx_model.read_model import read_model
 from explore.run.target import target_of
 from ir.errors import Unsupported

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from explore.networks.network_layers import layers_of
+from explore.network_graph.network_layers import layers_of
 from explore.onnx_model.read_model import read_model
 from ir.errors import Unsupported, UserError
 from tests.support.onnx_models import model

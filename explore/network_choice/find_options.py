@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from codegen.runtime.session import Session
-from explore.networks.layer_options import Option, estimated_options
-from explore.networks.network_layers import Layers
+from explore.network_choice.layer_options import Option, estimated_options
+from explore.network_graph.network_layers import Layers
 from explore.run.target import Target
 
 Options = Sequence[Sequence[Option]]

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from codegen.plan import Buffer, Kernel, Plan, Role
-from explore.networks.layer_options import Option
-from explore.networks.network_layers import Layer, Layers
+from explore.network_choice.layer_options import Option
+from explore.network_choice.layers_in_place import Overwriting, overwriting
+from explore.network_graph.network_layers import Layer, Layers
+from explore.network_graph.tensor_lives import lives_of
 from explore.onnx_model.onnx_graph import SCALARS, Array
 from ir.arena import Life, aligned, packed
 
@@ -49,23 +51,26 @@ class _Assembly:
         self.constants: dict[str, Array] = {}
         self.names: dict[str, str] = {}
         self.texts: dict[str, str] = {}  # of kernels, by name
+        self.lives = {} if kept else lives_of(layers)
         for name in layers.inputs:
             self._tensor(name, Role.INPUT)
 
     def add(self, number: int, layer: Layer, plan: Plan) -> None:
         """Add the kernels of a layer."""
         given = dict(layer.tensors)
+        over = overwriting(self.layers, self.lives, number, plan)
         names: dict[str, str] = {}
         for b in plan.buffers:
             if b.role is Role.INPUT:
                 names[b.name] = self.names[given[b.name]]
             elif b.role is Role.OUTPUT:
-                names[b.name] = self._made(layer.output)
+                names[b.name] = self._made(layer.output, over)
             else:
                 names[b.name] = self._own(f"{_plain(layer.title)}_{b.name}", b)
             if b.role is Role.CONST:
                 self.constants[names[b.name]] = layer.constants[b.name].reshape(b.shape)
-        for kernel in plan.kernels:
+        for n, given_kernel in enumerate(plan.kernels):
+            kernel = given_kernel if over is None else over.kernels.get(n, given_kernel)
             arguments = tuple(names[a] for a in kernel.arguments)
             self.kernels.append(self._apart(replace(kernel, arguments=arguments)))
             self.layer_of.append(number)
@@ -80,7 +85,10 @@ class _Assembly:
             text = re.sub(rf"\b{kernel.name}\b", name, kernel.text)
         return replace(kernel, name=name, text=text)
 
-    def _made(self, name: str) -> str:
+    def _made(self, name: str, over: Overwriting | None) -> str:
+        if over is not None:
+            self.names[name] = self.names[over.tensor]
+            return self.names[name]
         out = name in map(self.layers.root, self.layers.outputs)
         return self._tensor(name, Role.OUTPUT if out or self.kept else Role.TEMPORARY)
 

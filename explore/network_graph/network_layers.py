@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from explore.networks.folded_nodes import folded_graph
+from explore.network_graph.folded_nodes import folded_graph
 from explore.onnx_model.fold_constants import folded
 from explore.onnx_model.onnx_graph import SCALARS, Array, Graph, Kind, Node
 from explore.operators.all_operators import step_of
@@ -21,6 +21,8 @@ from ir.parse import parse
 OF_IMAGES = (
     "Conv",
     "ConvTranspose",
+    "QLinearConv",
+    "ConvInteger",
     "MaxPool",
     "AveragePool",
     "GlobalAveragePool",
@@ -30,7 +32,8 @@ OF_IMAGES = (
     "Resize",
     "Upsample",
 )
-IN_ONNX_ORDER = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "MatMul", "Gemm")
+OF_MATRICES = ("MatMul", "Gemm", "MatMulInteger", "QLinearMatMul")
+IN_ONNX_ORDER = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", *OF_MATRICES)
 
 
 @dataclass(frozen=True, slots=True)

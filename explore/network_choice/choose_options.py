@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from explore.networks.find_options import Options
-from explore.networks.layer_options import Option
-from explore.networks.live_bytes import LiveTensors, Moment
-from explore.networks.network_layers import Layers
-from explore.networks.network_plan import NetworkPlan, assembled
+from explore.network_choice.find_options import Options
+from explore.network_choice.layer_options import Option
+from explore.network_choice.live_bytes import LiveTensors, Moment
+from explore.network_choice.network_plan import NetworkPlan, assembled
+from explore.network_graph.network_layers import Layers
 from explore.options.units import show_bytes
 from ir.errors import UserError
 

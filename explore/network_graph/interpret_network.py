@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from explore.networks.network_layers import Layers
+from explore.network_graph.network_layers import Layers
 from explore.onnx_model.onnx_graph import Array
 from ir.core.nodes import Program
 from ir.meaning.inputs import shape_of

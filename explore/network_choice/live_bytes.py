@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from codegen.plan import Kernel, Plan, Role
-from explore.networks.layer_options import Option
-from explore.networks.network_layers import Layers
+from explore.network_choice.layer_options import Option
+from explore.network_choice.layers_in_place import overwriting
+from explore.network_graph.network_layers import Layers
+from explore.network_graph.tensor_lives import lives_of
 from ir.arena import Life, aligned
 
 
@@ -39,25 +41,26 @@ class LiveTensors:
     @staticmethod
     def of(layers: Layers) -> "LiveTensors":
         """The lives of a network's tensors."""
+        lives = lives_of(layers)
         results = {layers.root(name) for name in layers.outputs}
-        lives: dict[str, Life] = {}
-        for l, layer in enumerate(layers.layers):
-            lives.setdefault(layer.output, Life(l, l))
-            for _, t in layer.tensors:
-                if t in lives:
-                    lives[t] = Life(lives[t].first, l)
-        sizes = {t: layers.tensors[t].kind.bytes for t in (*lives, *layers.inputs)}
+        sizes = {t: layers.tensors[t].kind.bytes for t in (*lives, *layers.inputs, *results)}
         outside = sum(sizes[t] for t in {*layers.inputs, *results})
-        return LiveTensors({t: x for t, x in lives.items() if t not in results}, sizes, outside)
+        return LiveTensors(lives, sizes, outside)
 
     def moment(self, layers: Layers, l: int, option: Option) -> Moment:
-        """The worst moment of a layer that has this option."""
+        """The worst moment of a layer that has this option; a result in place of a tensor needs no
+        bytes of its own."""
         layer, runs = layers.layers[l], [k for k in option.plan.kernels if not k.prepack]
         own = {t: name for name, t in layer.tensors} | {layer.output: _output(option.plan)}
+        over = overwriting(layers, self.lives, l, option.plan)
+        if over is not None:
+            del own[layer.output]
         through = [
             (t, self.sizes[t])
             for t, life in self.lives.items()
-            if life.first <= l <= life.last and (t not in own or life.first < l < life.last)
+            if life.first <= l <= life.last
+            and (t not in own or life.first < l < life.last)
+            and (over is None or t != layer.output)
         ]
         inner = _inner(option.plan)
         moments = []
@@ -65,7 +68,8 @@ class LiveTensors:
             mine = [(n, size) for n, (life, size) in inner.items() if _at(life, number)]
             for t, name in own.items():
                 if t in self.lives and (t, self.sizes[t]) not in through:
-                    life = _named(runs, name, born=t == layer.output, dies=self.lives[t].last == l)
+                    dies = self.lives[t].last == l and (over is None or t != over.tensor)
+                    life = _named(runs, name, born=t == layer.output, dies=dies)
                     mine += [(t, self.sizes[t])] if _at(life, number) else []
             moments.append(Moment((*through, *mine)))
         return max(moments, key=lambda moment: moment.bytes)

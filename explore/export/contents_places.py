@@ -1,0 +1,44 @@
+"""The places of what an export is given: the files in which inputs and constants lie."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codegen.plan import Plan, Role
+from ir.arena import aligned
+
+INPUTS = "data/inputs"  # apart from the expected output, whatever an input is called
+WEIGHTS = "data/weights.bin"  # all constants
+APART = 64  # bytes: each constant begins at a multiple
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a buffer's contents: a file, and the byte from which on they lie there."""
+
+    file: str
+    at: int = 0
+
+
+def places_of(plan: Plan) -> Mapping[str, Place]:
+    """The places of inputs, a file each, and of constants, one file for all, by buffer."""
+    found, end = dict[str, Place](), 0
+    for b in plan.buffers:
+        if b.role is Role.INPUT:
+            found[b.name] = Place(f"{INPUTS}/{b.name}.bin")
+        if b.role is Role.CONST:
+            found[b.name] = Place(WEIGHTS, end)
+            end = aligned(end + b.bytes, APART)
+    return found
+
+
+def weights_bytes(plan: Plan, places: Mapping[str, Place]) -> int:
+    """The bytes of the file with the constants."""
+    constants = (b for b in plan.buffers if b.role is Role.CONST)
+    return max((places[b.name].at + b.bytes for b in constants), default=0)
+
+
+def with_place(said: Mapping[str, Any], places: Mapping[str, Place]) -> Mapping[str, Any]:
+    """What `plan.json` says of a buffer, with the place of its contents if they are given."""
+    place = places.get(said["name"])
+    return said if place is None else {**said, "file": place.file, "at": place.at}

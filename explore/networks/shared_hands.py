@@ -1,0 +1,112 @@
+"""Hands that the runs of a network's layers share, one after the other: what a device can do is
+measured once, and processes that build stay."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from codegen.runtime.devices import Device
+from constraints.devices import Profile
+from explore.options.options import Options
+from explore.workers.done import Done
+from explore.workers.hands import Hands
+from explore.workers.workers import Workers
+from ir.core.nodes import Program
+
+Setup = tuple[int, Device | None, Profile]
+
+
+@dataclass(slots=True)
+class SharedHands:
+    """The hands of several runs on one device. Use it as a context: at its end the processes
+    end."""
+
+    hands: Hands
+    known_limits: dict[str, Mapping[str, float | None]] = field(default_factory=dict)
+    known_instructions: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    building: "dict[Setup, Workers]" = field(default_factory=dict)
+
+    def __enter__(self) -> "SharedHands":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for workers in self.building.values():
+            workers.close()
+        self.building.clear()
+
+    def builders(self, options: Options, device: Device | None, profile: Profile) -> Workers:
+        """The workers that build, the same ones each time."""
+        key = options.workers, device, profile
+        if key not in self.building:
+            self.building[key] = self.hands.builders(options, device, profile)
+        return _Lent(self, key)
+
+    def meters(self, file: Path, program: Program, options: Options, device: Device) -> Workers:
+        """The worker that runs things on the device, a new one for each program."""
+        return self.hands.meters(file, program, options, device)
+
+    def instructions(self, device: Device) -> tuple[str, ...]:
+        """The instructions that the device carries out by itself, tried once."""
+        key = repr(device)
+        if key not in self.known_instructions:
+            self.known_instructions[key] = self.hands.instructions(device)
+        return self.known_instructions[key]
+
+    def limits(self, device: Device) -> Mapping[str, float | None]:
+        """The limits of the device, measured once."""
+        key = repr(device)
+        if key not in self.known_limits:
+            self.known_limits[key] = self.hands.limits(device)
+        return self.known_limits[key]
+
+
+@dataclass(slots=True)
+class _Lent:
+    """The shared workers as one run sees them: closing them ends them only if they are busy."""
+
+    owner: SharedHands
+    key: Setup
+
+    @property
+    def _workers(self) -> Workers:
+        return self.owner.building[self.key]
+
+    @property
+    def pending(self) -> int:
+        return self._workers.pending
+
+    @property
+    def free(self) -> int:
+        return self._workers.free
+
+    def submit(self, task: Any, timeout: float | None = None) -> None:
+        self._workers.submit(task, timeout)
+
+    def results(self, timeout: float | None = None) -> list[Done[Any, Any]]:
+        return self._workers.results(timeout)
+
+    def map(self, tasks: Sequence[Any], timeout: float | None = None) -> Iterator[Done[Any, Any]]:
+        return self._workers.map(tasks, timeout)
+
+    def step(self) -> None:
+        self._workers.step()
+
+    def finished(self) -> list[Done[Any, Any]]:
+        return self._workers.finished()
+
+    def connections(self) -> "list[Connection[Any, Any]]":
+        return self._workers.connections()
+
+    def close(self) -> None:
+        with suppress(KeyError):
+            if self._workers.pending:  # what they are doing nobody wants any more
+                self.owner.building.pop(self.key).close()
+
+    def __enter__(self) -> "_Lent":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
