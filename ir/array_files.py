@@ -10,7 +10,15 @@ import numpy as np
 from ir.core.nodes import Program
 from ir.errors import UserError
 from ir.host_memory import demand_memory
-from ir.meaning.inputs import STORED, Data, Numbers, check_inputs, demand_few, random_inputs
+from ir.meaning.inputs import (
+    STORED,
+    Data,
+    Numbers,
+    arrays_of,
+    check_inputs,
+    demand_few,
+    random_inputs,
+)
 
 BEGINNINGS = (b"\x93NUMPY", b"PK")  # of .npy and .npz files
 
@@ -87,17 +95,11 @@ def save(path: Path, result: Data) -> None:
     try:
         with path.open("wb") as file:
             if isinstance(result, tuple):
-                np.savez(file, *_flat(result))
+                np.savez(file, *arrays_of(result))
             else:
                 np.save(file, result)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from None
-
-
-def _flat(result: Data) -> list[Numbers]:
-    if isinstance(result, tuple):
-        return [array for part in result for array in _flat(part)]
-    return [np.asarray(result)]
 
 
 def _input(text: str) -> tuple[str, Path]:

@@ -1,6 +1,7 @@
 """NumPy arrays for a plan's buffers: which are accepted, and the values of poison and guards."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,22 @@ def outputs(plan: Plan) -> tuple[Buffer, ...]:
     if not found:
         raise ValueError("expected a plan with an output buffer, found none")
     return found
+
+
+def value_of(buffers: Sequence[Buffer], results: Sequence[Array]) -> Data:
+    """The value that the arrays in some outputs make up: the only one, or a tuple, in which
+    `out.1.0` and `out.1.1` are the components of component 1."""
+    paths = [tuple(map(int, buffer.name.split(".")[1:])) for buffer in buffers]
+    if len(results) == 1 or not all(paths):
+        return results[0] if len(results) == 1 else tuple(results)
+    return _nested([*zip(paths, results, strict=True)])
+
+
+def _nested(parts: Sequence[tuple[tuple[int, ...], Array]]) -> Data:
+    if len(parts) == 1 and not parts[0][0]:
+        return parts[0][1]
+    groups = groupby(parts, key=lambda part: part[0][0])
+    return tuple(_nested([(path[1:], array) for path, array in same]) for _, same in groups)
 
 
 def names(plan: Plan, role: Role) -> tuple[str, ...]:

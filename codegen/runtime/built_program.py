@@ -68,7 +68,7 @@ class Program:
         if self.checking:
             self.checked_ns = float(sum(self._queue.device_ns(events)))
             self._refuse_poison(given, results)
-        return results[0] if len(results) == 1 else results
+        return arrays.value_of(self._outputs, results)
 
     def _results(self, given: Mapping[str, Array]) -> tuple[tuple[Array, ...], list[Any]]:
         """The outputs of a run on these inputs, and its events."""

@@ -4,8 +4,10 @@ What is given is OpenCL text from whoever knows the token, to be built and run: 
 loopback unless it is told otherwise.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import count, takewhile
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, Listener
 from typing import Any
@@ -14,6 +16,7 @@ from codegen.instruction_trial import own_instructions
 from codegen.runtime.devices import Device
 from codegen.runtime.session import open_device
 from explore.board.messages import (
+    MOST_ARRAYS,
     Array,
     Message,
     answered,
@@ -25,13 +28,14 @@ from explore.board.messages import (
 from explore.measure.measure_variant import RUN_LIMIT, Meter, measure, meter_of
 from explore.measure.reference import Expected, Reference
 from explore.measure.roofline import measured as roofline
-from explore.options.stored_fields import Damaged
+from explore.options.stored_fields import Damaged, Fields
 from explore.results.records import Failed
 from explore.results.version import version
 from explore.workers.pool import Pool
 
 PORT = 8787
 INPUT, WHOLE = "input.", "whole."  # before the names of arrays
+RIGHT, EXACT = "right.", "exact."  # before the numbers of results
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,29 +55,41 @@ def given_message(given: Given) -> Message:
     right, arrays = given.reference, dict[str, Array]()
     arrays |= {f"{INPUT}{name}": array for name, array in given.inputs.items()}
     arrays |= {f"{WHOLE}{name}": array for name, array in given.whole.items()}
-    arrays["output"] = right.output
-    fields: dict[str, Any] = {"varying": list(given.varying), "max_error": given.max_error}
-    if right.exact is not None:
-        arrays["exact"] = right.exact.output
-        fields |= {"scale": right.exact.scale, "rounding": right.exact.rounding}
+    exact = right.exact or ()
+    arrays |= {f"{RIGHT}{k}": output for k, output in enumerate(right.outputs)}
+    arrays |= {f"{EXACT}{k}": meant.output for k, meant in enumerate(exact)}
+    fields = {
+        "varying": list(given.varying),
+        "max_error": given.max_error,
+        "exact": [{"scale": meant.scale, "rounding": meant.rounding} for meant in exact],
+    }
     return Message("given", fields, arrays)
 
 
 def given_from(message: Message) -> Given:
     """What a run gives, in a message; raises Damaged for any other."""
     fields, arrays = message.checked, message.arrays
-    if "output" not in arrays:
-        raise Damaged("given: expected what is right, found none")
-    exact = None
-    if "exact" in arrays:
-        scale, rounding = (fields.number(n, most=1e300) for n in ("scale", "rounding"))
-        exact = Expected(arrays["exact"], scale, rounding)
+    outputs, meant = _numbered(arrays, RIGHT), _numbered(arrays, EXACT)
+    scales = [_scale(entry) for entry in fields.objects("exact", MOST_ARRAYS)]
+    if not outputs or len(meant) != len(scales) or len(meant) not in (0, len(outputs)):
+        raise Damaged("given: expected what is right, found less")
+    exact = tuple(Expected(out, *scale) for out, scale in zip(meant, scales, strict=True))
     inputs = _named(arrays, INPUT)
     varying = tuple(e.exact_text("value", 300) for e in fields.each("varying", 256))
     if not inputs.keys() >= set(varying) or inputs.keys() != _named(arrays, WHOLE).keys():
         raise Damaged("given: expected every input, of real and of whole numbers")
-    right = Reference(arrays["output"], exact)
+    right = Reference(outputs, exact or None)
     return Given(inputs, _named(arrays, WHOLE), varying, right, fields.number("max_error"))
+
+
+def _numbered(arrays: Mapping[str, Array], prefix: str) -> tuple[Array, ...]:
+    """The arrays called by the prefix and 0, 1, … up to the first that is missing."""
+    names = takewhile(arrays.__contains__, (f"{prefix}{k}" for k in count()))
+    return tuple(arrays[name] for name in names)
+
+
+def _scale(entry: Fields) -> tuple[float, float]:
+    return entry.number("scale", most=1e300), entry.number("rounding", most=1e300)
 
 
 def _named(arrays: Any, prefix: str) -> dict[str, Array]:

@@ -2,7 +2,7 @@
 which Make and CMake build them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from math import prod
 
@@ -20,8 +20,8 @@ WORDS = """
     auto bool break case char class const continue default delete do double else enum extern
     false float for friend goto if inline int long namespace new operator private protected public
     register restrict return short signed sizeof static struct switch template this throw true try
-    typedef typename union unsigned using virtual void volatile while made queue own memory
-    constants status kernels result expected context device platform off size error
+    typedef typename union unsigned using virtual void volatile while made queue own memory buffers
+    constants status kernels expected context device platform wrong wanted part check is_wrong main
 """
 TAKEN = frozenset(WORDS.split())  # by C and C++, and by the library's own names
 MAKEFILE = """CFLAGS ?= -O2 -Wall
@@ -109,7 +109,7 @@ def library(
     and where these begin there; the one of constants has `weights_bytes`."""
     constants = [b for b in plan.buffers if b.role is Role.CONST]
     moved = [b for b in plan.buffers if b.role in (Role.INPUT, Role.OUTPUT)]
-    (out,) = (b for b in moved if b.role is Role.OUTPUT)
+    out = [b for b in moved if b.role is Role.OUTPUT]
     values = {
         "TITLE": _comment(title),
         "WHERE": _comment(where),
@@ -124,11 +124,9 @@ def library(
         "BUFFER_LINES": _described(moved),
         "MEMORY": _placed(plan, moved),
         "LOADED": "\n".join(_loaded(b, places, weights_bytes) for b in [*constants, *moved]),
-        "OUT": _c_name(out),
-        "OUT_TYPE": C_TYPES[out.scalar],
-        "OUT_BYTES": str(out.bytes),
-        "VALUE": VALUES.get(out.scalar, "return (double)x;"),
-        "COUNT": str(prod(out.shape)),
+        "VALUES": "".join(map(_number_at, sorted({b.scalar for b in out}))),
+        "COUNT": str(sum(prod(b.shape) for b in out)),
+        "CHECKED": "\n".join(_checked(name, out)),
         "MAX_ERROR": repr(max_error),
         "NAME": name,
     }
@@ -184,6 +182,28 @@ def _loaded(b: Buffer, places: Mapping[str, tuple[str, int]], weights_bytes: int
         flags, given = f"{flags} | CL_MEM_COPY_HOST_PTR", read
     made = f"clCreateBuffer(context, {flags}, {b.bytes}, {given}, &status)"
     return f'  cl_mem {_c_name(b)} = {made};\n  check(status, "{b.name}");'
+
+
+def _number_at(scalar: str) -> str:
+    """The function of the demo that gives a number of a buffer as a double."""
+    return f"""static double {scalar}_at(const void *data, size_t i) {{
+  {C_TYPES[scalar]} x = ((const {C_TYPES[scalar]} *)data)[i];
+  {VALUES.get(scalar, "return (double)x;")}
+}}
+
+"""
+
+
+def _checked(name: str, out: Sequence[Buffer]) -> Iterator[str]:
+    """The statements of the demo that compare each output with its part of what is expected."""
+    begin = 0
+    for b in out:
+        told = name if len(out) == 1 else f"{name}, {b.name}"
+        yield (
+            f'  wrong |= is_wrong(queue, {_c_name(b)}, "{told}", {prod(b.shape)}, {b.bytes}, '
+            f"{b.scalar}_at, expected + {begin});"
+        )
+        begin += prod(b.shape)
 
 
 def _literal(line: str) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -63,7 +63,7 @@ def export(record: Record, plan: Plan, environment: Environment, folder: Path) -
         title=f"{record.variant.id}, a variant of {environment.name}.",
     )
     inputs = inputs_of(program, options.seed)
-    write_export(folder, plan, told, inputs, reference(program, options.seed).output)
+    write_export(folder, plan, told, inputs, reference(program, options.seed).outputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,10 @@ class Told:
 
 
 def write_export(
-    folder: Path, plan: Plan, told: Told, inputs: Mapping[str, Array], expected: Array
+    folder: Path, plan: Plan, told: Told, inputs: Mapping[str, Array], expected: Sequence[Array]
 ) -> None:
-    """Write a plan to a folder, with inputs and constants by buffer, the right result, and host
-    programs in Python and C."""
+    """Write a plan to a folder, with inputs and constants by buffer, the right results in the order
+    of the plan's outputs, and host programs in Python and C."""
     _refuse_names(plan)
     try:
         _refuse_occupied(folder)
@@ -133,9 +133,12 @@ def _library(plan: Plan, told: Told) -> Mapping[str, str]:
 
 
 def _stored(
-    plan: Plan, places: Mapping[str, Place], inputs: Mapping[str, Array], expected: Array
+    plan: Plan,
+    places: Mapping[str, Place],
+    inputs: Mapping[str, Array],
+    expected: Sequence[Array],
 ) -> Mapping[str, bytes]:
-    """The contents of the files of data: inputs, constants, and the right result."""
+    """The contents of the files of data: inputs, constants, and the right results."""
     files, weights = dict[str, bytes](), bytearray(weights_bytes(plan, places))
     for name, place in places.items():
         data = np.ascontiguousarray(inputs[name]).tobytes()
@@ -145,7 +148,8 @@ def _stored(
             files[place.file] = data
     if weights:
         files[WEIGHTS] = bytes(weights)
-    return {**files, EXPECTED: np.ascontiguousarray(expected, np.float64).tobytes()}
+    doubles = (np.ascontiguousarray(array, np.float64).tobytes() for array in expected)
+    return {**files, EXPECTED: b"".join(doubles)}
 
 
 def kernel_text(variant: Variant, plan: Plan) -> str:

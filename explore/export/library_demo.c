@@ -23,14 +23,28 @@ static void *part(const char *path, size_t at, size_t bytes, size_t whole) {
   return data;
 }
 
-static double value(@OUT_TYPE@ x) {
-  @VALUE@
-}
-
-static void check(int status, const char *doing) {
+@VALUES@static void check(int status, const char *doing) {
   if (!status) return;
   fprintf(stderr, "%s: error %d\n", doing, status);
   exit(1);
+}
+
+/* Tells how far a result of `count` numbers is from what is expected: 1 if it is wrong. */
+static int is_wrong(cl_command_queue queue, cl_mem made, const char *name, size_t count,
+                    size_t bytes, double (*at)(const void *, size_t), const double *expected) {
+  void *result = malloc(bytes);
+  check(result ? clEnqueueReadBuffer(queue, made, CL_TRUE, 0, bytes, result, 0, NULL, NULL)
+               : CL_OUT_OF_HOST_MEMORY, "copying a result");
+  double off = 0, size = 0;
+  for (size_t i = 0; i < count; ++i) {
+    double d = at(result, i) - expected[i];
+    off += d * d;
+    size += expected[i] * expected[i];
+  }
+  free(result);
+  double error = sqrt(off / (size > 0 ? size : 1));
+  printf("%s: error %.1e\n", name, error);
+  return !(error <= @MAX_ERROR@);
 }
 
 int main(void) {
@@ -47,21 +61,11 @@ int main(void) {
   struct @NAME@_kernels *kernels;
   check(@NAME@_create(&kernels, queue@CONSTANT_NAMES@), "@NAME@_create");
   check(@NAME@_run(kernels, queue@BUFFER_NAMES@), "@NAME@_run");
-  @OUT_TYPE@ *result = malloc(@OUT_BYTES@);
   const size_t wanted = @COUNT@ * sizeof(double);
   double *expected = part("../data/expected.bin", 0, wanted, wanted);
-  check(clEnqueueReadBuffer(queue, @OUT@, CL_TRUE, 0, @OUT_BYTES@, result, 0, NULL, NULL),
-        "copying the result");
-  double off = 0, size = 0;
-  for (size_t i = 0; i < @COUNT@; ++i) {
-    double d = value(result[i]) - expected[i];
-    off += d * d;
-    size += expected[i] * expected[i];
-  }
+  int wrong = 0;
+@CHECKED@
   @NAME@_destroy(kernels);
-  double error = sqrt(off / (size > 0 ? size : 1));
-  printf("@NAME@: error %.1e\n", error);
-  if (error <= @MAX_ERROR@) return 0;
-  fprintf(stderr, "wrong: the error is over %.1e\n", @MAX_ERROR@);
-  return 1;
+  if (wrong) fprintf(stderr, "wrong: the error is over %.1e\n", @MAX_ERROR@);
+  return wrong;
 }

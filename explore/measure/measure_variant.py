@@ -26,13 +26,13 @@ from explore.measure.reference import (
     Expected,
     Reference,
     inputs_of,
-    relative_error,
 )
 from explore.measure.reference_file import load_reference
 from explore.measure.yardstick import Yardstick
 from explore.results.pace import Level, Reading, slowdown
 from explore.results.records import Failed, Measured
 from ir.core.nodes import Program
+from ir.meaning.inputs import arrays_of
 
 ROTATED = 64 << 20  # bytes of inputs to go through before one comes again: more than most caches
 COPIES = 8
@@ -173,10 +173,10 @@ def _checked(state: Meter, built: Built, task: Measure) -> tuple[float, list[flo
 
     Random numbers in -1 … 1 give the error; results of whole numbers must be exact.
     """
-    error = relative_error(built(state.inputs), state.reference.output)
+    error = state.reference.error(built(state.inputs))
     seen, exact = [built.checked_ns], state.reference.exact
     if exact is not None:
-        wrong = _wrong(exact, built(state.whole), task.rounding)
+        wrong = _first_wrong(exact, arrays_of(built(state.whole)), task.rounding)
         if wrong is not None:
             return wrong
         seen.append(built.checked_ns)
@@ -185,8 +185,19 @@ def _checked(state: Meter, built: Built, task: Measure) -> tuple[float, list[flo
     return error, seen
 
 
+def _first_wrong(exact: Sequence[Expected], out: Sequence[Array], rounding: float) -> Failed | None:
+    """A failure of the first array of a result that is wrong, named if there are several; None if
+    all agree."""
+    for k, (meant, made) in enumerate(zip(exact, out, strict=True)):
+        wrong = _wrong(meant, made, rounding)
+        if wrong is not None:
+            where = f"result {k}: " if len(exact) > 1 else ""
+            return replace(wrong, reason=where + wrong.reason)
+    return None
+
+
 def _wrong(exact: Expected, out: Array, rounding: float) -> Failed | None:
-    """A failure if the output for whole numbers differs from the exact one; None if it agrees.
+    """A failure if an output for whole numbers differs from the exact one; None if it agrees.
 
     Laws that round may have been used: then up to `rounding` machine epsilons may be lost.
     """

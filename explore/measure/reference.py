@@ -1,4 +1,5 @@
-"""The inputs of a run, and the right outputs for them, computed by the interpreter."""
+"""The inputs of a run, and the right results for them, computed by the interpreter: one array, or
+those that a tuple is made of."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from ir.core.type_rules import COMPARISONS, type_of
 from ir.core.types import is_whole
 from ir.errors import UserError
 from ir.meaning.conversions import FORMATS, Format
-from ir.meaning.inputs import components, random_inputs
+from ir.meaning.inputs import Data, arrays_of, components, random_inputs
 from ir.meaning.interpret import evaluate
 
 Array = NDArray[Any]
@@ -29,7 +30,8 @@ EXACT_OPS = frozenset({"+", "-", "*", "max", "min"})
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The right output of a program for some inputs, and the scale of its rounding errors.
+    """The right output of a program for some inputs, or one array of it if it is a tuple, and the
+    scale of its rounding errors.
 
     The scale is the largest number that the program would make if every number of an input were as
     large as that input's largest, and nothing were subtracted. Rounding errors are proportional to
@@ -60,23 +62,32 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The right results of a run: `output` for random inputs, and `exact` for whole numbers where
-    these are exact."""
+    """The right results of a run: the arrays of `outputs` for random inputs, and `exact`, as many,
+    for whole numbers where these are exact."""
 
-    output: Array
-    exact: Expected | None
+    outputs: tuple[Array, ...]
+    exact: tuple[Expected, ...] | None = None
+
+    @property
+    def alone(self) -> Array | None:
+        """The result for random inputs if it is one array, else None."""
+        return self.outputs[0] if len(self.outputs) == 1 else None
+
+    def error(self, results: Data) -> float:
+        """The relative error of what a variant gives for the random inputs: the largest over the
+        arrays of a tuple."""
+        made = zip(arrays_of(results), self.outputs, strict=True)
+        return float(np.max([relative_error(out, ref) for out, ref in made]))  # NaN if one is
 
 
 def demand_arrays(program: Program) -> Program:
-    """The program itself; a UserError if a parameter or the result is no array, but a tuple."""
+    """The program itself; a UserError if a parameter is no array, but a tuple."""
     for p in program.params:
         if components(p.var.type) is not None:
             name = p.var.name
             raise UserError(
                 f"input {name} is made of tuples: give each component an array of its own"
             )
-    if components(type_of(program.body)) is not None:
-        raise UserError(f"{program.name} gives a tuple: expected one array")
     return program
 
 
@@ -89,24 +100,43 @@ def inputs_of(program: Program, seed: int, integers: bool = False) -> dict[str, 
 
 def reference(program: Program, seed: int) -> Reference:
     """The reference of a program for a seed, by the interpreter in double precision."""
-    output = _output(program, inputs_of(program, seed), np.float64)
+    outputs = _outputs(program, inputs_of(program, seed), np.float64)
     if not whole_numbers_stay_whole(program.body):
-        return Reference(output, None)
+        return Reference(outputs)
     given = inputs_of(program, seed, integers=True)
-    exact = expected(program, given)
-    single = _output(program, given, np.float32)
-    fits = np.array_equal(exact.output, single) and np.abs(single).max(initial=0) < EXACT
-    return Reference(output, exact if fits else None)
+    exact = expected_parts(program, given)
+    single = _outputs(program, given, np.float32)
+    return Reference(outputs, exact if all(map(_is_exact, exact, single)) else None)
+
+
+def _is_exact(exact: Expected, single: Array) -> bool:
+    """True if single precision gives what is right, and holds whole numbers as large as its."""
+    return np.array_equal(exact.output, single) and bool(_largest(single) < EXACT)
 
 
 def expected(program: Program, inputs: Mapping[str, Array]) -> Expected:
-    """The output expected for inputs, with its scale, by the interpreter in double precision."""
+    """The output expected for inputs, with its scale, of a program that gives one array."""
+    (only,) = expected_parts(program, inputs)
+    return only
+
+
+def expected_parts(program: Program, inputs: Mapping[str, Array]) -> tuple[Expected, ...]:
+    """The arrays expected for inputs, one if the program gives no tuple, each with its scale, by
+    the interpreter in double precision."""
     alike = {name: np.full_like(data, _largest(data)) for name, data in inputs.items()}
-    scale = _largest(_output(replace(program, body=signless(program.body)), alike, np.float64))
-    scale = scale if np.isfinite(scale) else 0.0
+    sizes = _outputs(replace(program, body=signless(program.body)), alike, np.float64)
     narrow = _narrowest(program.body)
+    outputs = _outputs(program, inputs, np.float64)
+    return tuple(_scaled(out, size, narrow) for out, size in zip(outputs, sizes, strict=True))
+
+
+def _scaled(output: Array, size: Array, narrow: Format | None) -> Expected:
+    """What is expected of an output; `size` are numbers as large as it could be, `narrow` the
+    narrowest format that it is computed in."""
+    scale = _largest(size)
+    scale = scale if np.isfinite(scale) else 0.0
     rounding = 0.0 if narrow is None or scale <= 2.0**narrow.digits else _unit(narrow) / EPSILON
-    return Expected(_output(program, inputs, np.float64), scale, rounding)
+    return Expected(output, scale, rounding)
 
 
 def largest_error(program: Program, asked: float | None) -> float:
@@ -153,8 +183,8 @@ def _size(operand: Expr) -> Expr:
     return Unary("abs", operand) if is_whole(type_of(operand)) else signless(operand)
 
 
-def _output(program: Program, inputs: Mapping[str, Array], dtype: type) -> Array:
-    return np.asarray(evaluate(program, inputs, dtype))
+def _outputs(program: Program, inputs: Mapping[str, Array], dtype: type) -> tuple[Array, ...]:
+    return arrays_of(evaluate(program, inputs, dtype))
 
 
 def whole_numbers_stay_whole(e: Expr) -> bool:

@@ -4,6 +4,9 @@ read."""
 import hashlib
 import io
 import os
+import re
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
@@ -14,19 +17,20 @@ from explore.measure.reference import Array, Expected, Reference, reference
 from ir.core.nodes import Program
 from ir.core.type_rules import type_of
 from ir.errors import UserError
-from ir.meaning.inputs import shape_of
+from ir.meaning.inputs import parts_of, shape_of
 
 FILE = "reference.npz"
-EXACT = ("exact.npy", "scale.npy", "rounding.npy")  # of results that are whole numbers
+OUTPUT = re.compile(r"output\.([0-9]{1,3})\.npy")  # one for each array of the result
+EXACT = ("exact", "scale", "rounding")  # of results that are whole numbers
 ROOM = 1 << 16  # bytes of a file beside its arrays
 
 
 def stored_reference(program: Program, seed: int, folder: Path, sha256: str | None = None) -> Path:
     """The file with a program's reference in `folder`; it is computed and written, unless a file
     with the hash `sha256` is there."""
-    shape = shape_of(type_of(program.body))
+    shapes = [shape_of(part) for _, part in parts_of(type_of(program.body))]
     with OwnFolder.opened(folder) as own:
-        if sha256 is None or not _holds(own, shape, sha256):
+        if sha256 is None or not _holds(own, shapes, sha256):
             _write(own, _demanded(program, seed))
     return folder / FILE
 
@@ -44,18 +48,25 @@ def load_reference(file: Path | bytes) -> Reference:
         if packed:
             raise ValueError(f"expected arrays that are not compressed, found {packed[0]!a:.60}")
         arrays = {name: _array(archive.read(name)) for name in archive.namelist()}
-    if arrays.keys() - {"output.npy", *EXACT} or "output.npy" not in arrays:
+    several = range(sum(1 for name in arrays if OUTPUT.fullmatch(name)))
+    outputs = [f"output.{k}.npy" for k in several]
+    exact = [[f"{name}.{k}.npy" for name in EXACT] for k in several]
+    if not outputs or arrays.keys() not in ({*outputs}, {*outputs, *chain(*exact)}):
         raise ValueError(f"expected the arrays of a reference, found {[*arrays]!a:.80}")
-    if "exact.npy" not in arrays:
-        return Reference(arrays["output.npy"], None)
-    exact, scale, rounding = (arrays[name] for name in EXACT)
-    return Reference(arrays["output.npy"], Expected(exact, float(scale), float(rounding)))
+    right = tuple(arrays[name] for name in outputs)
+    if len(arrays) == len(outputs):
+        return Reference(right)
+    return Reference(right, tuple(_exact(*(arrays[name] for name in names)) for names in exact))
 
 
-def _holds(own: OwnFolder, shape: tuple[int, ...], sha256: str) -> bool:
-    """True if the folder's file is there, not too long, has this hash, and holds results of this
-    shape."""
-    most = ROOM + 2 * 8 * int(np.prod(shape, dtype=object))
+def _exact(output: Array, scale: Array, rounding: Array) -> Expected:
+    return Expected(output, float(scale), float(rounding))
+
+
+def _holds(own: OwnFolder, shapes: Sequence[tuple[int, ...]], sha256: str) -> bool:
+    """True if the folder's file is there, not too long, has this hash, and holds results of these
+    shapes."""
+    most = ROOM * len(shapes) + 2 * 8 * sum(int(np.prod(shape, dtype=object)) for shape in shapes)
     if not own.is_file(FILE) or os.lstat(FILE, dir_fd=own.fd).st_size > most:
         return False
     try:
@@ -64,8 +75,8 @@ def _holds(own: OwnFolder, shape: tuple[int, ...], sha256: str) -> bool:
         found = load_reference(own.path / FILE)
     except (OSError, ValueError, TypeError, KeyError, EOFError, BadZipFile):
         return False
-    outputs = [found.output, *([found.exact.output] if found.exact else [])]
-    return all(output.shape == shape for output in outputs)
+    exact = [meant.output for meant in found.exact or ()]
+    return all([a.shape for a in made] == [*shapes] for made in (found.outputs, exact) if made)
 
 
 def _array(data: bytes) -> Array:
@@ -84,10 +95,10 @@ def _array(data: bytes) -> Array:
 
 
 def _write(own: OwnFolder, found: Reference) -> None:
-    arrays = {"output": found.output}
-    if found.exact is not None:
-        arrays |= {"exact": found.exact.output, "scale": np.asarray(found.exact.scale)}
-        arrays |= {"rounding": np.asarray(found.exact.rounding)}
+    arrays: dict[str, object] = {f"output.{k}": out for k, out in enumerate(found.outputs)}
+    for k, meant in enumerate(found.exact or ()):
+        values = (meant.output, meant.scale, meant.rounding)
+        arrays |= {f"{name}.{k}": value for name, value in zip(EXACT, values, strict=True)}
     doubles = {name: np.asarray(array, np.float64, order="C") for name, array in arrays.items()}
     with own.making(FILE) as fd, open(fd, "wb", closefd=False) as out:
         try:
@@ -104,7 +115,7 @@ def _demanded(program: Program, seed: int) -> Reference:
             f"no variant of {program.name} could be checked here: {error}; "
             "--profile ranks variants without running any"
         ) from error
-    if not np.isfinite(found.output).all():
+    if not all(np.isfinite(output).all() for output in found.outputs):
         raise UserError(
             f"{program.name} gives numbers that are not finite for inputs from -1 to 1: "
             "no variant could be checked against them"

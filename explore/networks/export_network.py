@@ -47,7 +47,7 @@ def export_network(layers: Layers, choice: Choice, made_for: str, folder: Path) 
         name=layers.name,
         title=f"the network {layers.name}, {len(layers.layers)} layers.",
     )
-    write_export(folder, plan.plan, told, {name: given[name] for name in sorted(roles)}, out)
+    write_export(folder, plan.plan, told, {name: given[name] for name in sorted(roles)}, [out])
 
 
 def _drawn(random: np.random.Generator, dtype: str, shape: Sequence[int]) -> Array:

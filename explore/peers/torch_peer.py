@@ -43,7 +43,7 @@ def rival(program: Program, seed: int, reference: Path, target: Device) -> Rival
         found = recognised(program, seed, reference)
     if found is None:
         return absent("torch has no one call for it: it is no convolution, pooling or linear layer")
-    wanted, known = load_reference(reference).output, manners(found, gpu)
+    (wanted,), known = load_reference(reference).outputs, manners(found, gpu)
     scratch = {} if gpu else scratch_bytes(found, known, torch.get_num_threads())
     ways: dict[str, Way] = {}
     left: list[str] = []

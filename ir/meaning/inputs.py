@@ -79,6 +79,14 @@ def parts_of(t: Type, where: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, 
         yield from parts_of(part, (*where, k))
 
 
+def arrays_of(data: Data) -> tuple[Numbers, ...]:
+    """The arrays that a value is made of, in the order of `parts_of`: itself, or those of its
+    components."""
+    if isinstance(data, tuple):
+        return tuple(array for part in data for array in arrays_of(part))
+    return (np.asarray(data),)
+
+
 def scalar_of(t: Type) -> Scalar:
     """The scalar type of the elements of t, which must hold no tuples."""
     match t:

@@ -114,14 +114,17 @@ def test_tasks_and_results_are_the_same_after_their_messages() -> None:
 def test_what_a_run_gives_is_the_same_after_its_message(device: Device) -> None:
     small = np.array([[1], [2]], dtype=np.int8)
     inputs: dict[str, Array] = {"x": np.arange(6, dtype=np.float32).reshape(2, 3), "w": small}
-    right = Reference(np.arange(4.0), Expected(np.ones(4), 3.5, 0.5))
+    exact = Expected(np.ones(4), 3.5, 0.5), Expected(np.zeros((2, 1)), 1.0, 0.0)
+    right = Reference((np.arange(4.0), np.full((2, 1), 5.0)), exact)
     found = given_from(sent(given_message(Given(inputs, inputs, ("x",), right, 1e-4))))
     assert found.varying == ("x",)
     assert all(np.array_equal(found.inputs[n], inputs[n]) for n in inputs)
     assert found.inputs["w"].dtype == np.int8
-    assert np.array_equal(found.reference.output, right.output)
+    for made, meant in zip(found.reference.outputs, right.outputs, strict=True):
+        assert np.array_equal(made, meant)
     assert found.reference.exact is not None
-    assert found.reference.exact.scale == 3.5
+    assert [(e.scale, e.rounding) for e in found.reference.exact] == [(3.5, 0.5), (1.0, 0.0)]
+    assert np.array_equal(found.reference.exact[1].output, np.zeros((2, 1)))
     told = sent(Message("hello", {"device": device_json(device)})).checked.fields("device")
     assert device_from(told).name == device.name
 

@@ -304,7 +304,8 @@ def other_reference(dice: random.Random, folder: Path, outside: Path) -> None:
     unpickled."""
     arrays = dice.choice([np.zeros(3), np.zeros((16, 24)), np.array([{"a": 1}], dtype=object)])
     save = dice.choice([np.savez, np.savez_compressed])
-    save(folder / "reference.npz", output=arrays)
+    named: dict[str, Any] = {"output.0": arrays}
+    save(folder / "reference.npz", **named)
 
 
 KINDS: dict[str, Corrupt] = {
