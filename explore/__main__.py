@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 from explore.commands.arguments import (
     add_cluster,
     add_limits,
+    add_live,
     add_options,
     add_peers,
     add_records,
     add_target,
     add_trust,
     days,
+    live_of,
     objectives,
     options_of,
     part,
@@ -105,6 +107,7 @@ def _start(argv: list[str]) -> int:
     add_options(parser)
     add_records(parser)
     add_cluster(parser)
+    add_live(parser)
     given = parser.parse_args(argv)
 
     from explore.commands.whose_hands import hands_of
@@ -128,7 +131,8 @@ def _start(argv: list[str]) -> int:
             if len(asked) > 1:
                 folder = new_folder(name, given.out or Path("runs"))
                 print(f"{name}:")
-            done = _ran(partial(start, source, options, target, folder, given.records, hands))
+            books, live = given.records, live_of(given)
+            done = _ran(partial(start, source, options, target, folder, books, hands, live))
             if done == INTERRUPTED:
                 return done
             status = max(status, done)
@@ -138,10 +142,11 @@ def _start(argv: list[str]) -> int:
 def _resume(argv: list[str]) -> int:
     parser = of_run("resume")
     add_records(parser)
+    add_live(parser)
     given = parser.parse_args(argv)
     from explore.run.run import resume
 
-    return _ran(lambda: resume(given.run, given.records))
+    return _ran(lambda: resume(given.run, given.records, live=live_of(given)))
 
 
 def _ran(go: "Callable[[], tuple[Run, bool]]") -> int:

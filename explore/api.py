@@ -86,6 +86,7 @@ def explore(
     profile: str | None = None,
     out: str | Path | None = None,
     records: Records = None,
+    live: bool | int = False,
     **options: Unpack[Asked],
 ) -> Run:
     """Build, check and measure variants of a program, and return the run in which they are kept.
@@ -97,13 +98,14 @@ def explore(
     A run is for a device that is here, or for the profile of one that is not. Further keywords are
     the fields of `Options`: plain values, or text as on the command line (`max_memory="64MiB"`).
     `records` is the file of records that the run begins from and adds to: None is the user's own,
-    False is none.
+    False is none. `live` serves the report on this machine while the run goes on, on a port if it
+    is one; its address is printed.
     """
     asked, source = Options.of(**options), source_of(program)
     name = source.program(asked).name
     target = target_of(device, profile, asked.limits)
     folder = new_folder(name) if out is None else _folder(out)
-    run, _ = start(source, asked, target, folder, records)
+    run, _ = start(source, asked, target, folder, records, live=_port(live))
     return run
 
 
@@ -157,6 +159,13 @@ def core_of(program: Written) -> Program:
     """The `Program` that a user means: one that is made already, or that of a program's text or of
     the path of its file."""
     return program if isinstance(program, Program) else source_of(program).program(Options())
+
+
+def _port(live: bool | int) -> int | None:
+    if isinstance(live, bool):
+        return 0 if live else None
+    demand_whole("live", live, least=1, most=(1 << 16) - 1)
+    return live
 
 
 def _folder(out: object) -> Path:

@@ -11,7 +11,7 @@ import numpy as np
 
 from codegen.index.index import Index, constant, var
 from codegen.proof.accesses import Access, Footprint, Loop, Node, Touch, parts_of
-from codegen.proof.exhaustive_trial import Array, evaluated
+from codegen.proof.evaluate_indices import Array, evaluated
 
 MOST = 1 << 22  # points of an access, each with its cells: about a second
 NEVER = np.iinfo(np.int64).max

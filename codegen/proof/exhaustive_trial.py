@@ -7,26 +7,24 @@ work-items meet if both sides touch one cell, and more than one work-item does.
 
 # key: x index
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.index.atoms import Atom, Max, Min, Product, Quot, Rem, Var
+from codegen.index.atoms import Var
 from codegen.index.condition import substitute_in
-from codegen.index.index import Index, operands_of
+from codegen.index.index import Index
 from codegen.index.substitute import substitute
-from codegen.proof.accesses import Access, Where, inner_atoms
+from codegen.proof.accesses import Access, Where
 from codegen.proof.collision import Collision, Values
+from codegen.proof.evaluate_indices import Array, Grid, evaluated, variables_of
 from codegen.proof.guard_facts import Range
 
 MOST = 1 << 18  # cells of a side, sorted: some ten milliseconds
 MOST_APART = 1 << 21  # cells of a side, marked in a map of the memory
-
-Array = NDArray[np.int64]
-Grid = Mapping[str, Array]
 
 
 def never_meet(collision: Collision) -> bool:
@@ -90,7 +88,7 @@ class _Side:
         self.denied = [substitute_in(c, values).parts for c in where.denied]
         self.items = [values[name] for name in apart]
         parts = [part for parts in self.denied for part in parts]
-        self.variables = _variables((*self.place, *self.given, *parts, *self.items))
+        self.variables = variables_of((*self.place, *self.given, *parts, *self.items))
 
     @property
     def cells(self) -> float:
@@ -141,34 +139,3 @@ def _numbered(columns: Array) -> Array:
     """A number for each column of an array, equal for equal columns."""
     _, numbers = np.unique(columns, axis=1, return_inverse=True)
     return np.asarray(numbers.reshape(-1))
-
-
-def _variables(indices: Iterable[Index]) -> dict[str, Var]:
-    atoms = (atom for x in indices for atom in inner_atoms(x))
-    return {atom.key: atom for atom in atoms if isinstance(atom, Var)}
-
-
-def evaluated(x: Index, grid: Grid) -> Array:
-    """The values of an index at all points of a grid, which has those of each variable."""
-    total = np.asarray(x.constant)
-    for atom, k in x.terms:
-        total = total + k * _atom(atom, grid)
-    return total
-
-
-def _atom(atom: Atom, grid: Grid) -> Array:
-    inner = [evaluated(x, grid) for x in operands_of(atom)]
-    match atom:
-        case Var(key=name):
-            return grid[name]
-        case Quot(divisor=d):
-            return inner[0] // d
-        case Rem(divisor=d):
-            return inner[0] % d
-        case Min():
-            return np.minimum(*inner)
-        case Max():
-            return np.maximum(*inner)
-        case Product():
-            return np.asarray(reduce(np.multiply, inner))
-    return inner[0]

@@ -79,6 +79,35 @@ def add_records(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_live(parser: argparse.ArgumentParser) -> None:
+    """Add to a parser the options that serve the report while a run goes on; `live_of` reads
+    them."""
+    parser.add_argument(
+        "--live",
+        action="store_true",
+        help="serve the report on this machine alone while the run goes on; its address is printed",
+    )
+    parser.add_argument(
+        "--live-port",
+        type=usage(port),
+        metavar="PORT",
+        help="the port on which it is served (default: any that is free); means --live",
+    )
+
+
+def live_of(given: argparse.Namespace) -> int | None:
+    """The port on which the report is to be served, 0 any, among parsed arguments; None for
+    none."""
+    return given.live_port if given.live_port is not None else 0 if given.live else None
+
+
+def port(text: str) -> int:
+    """The number of a port that a text means."""
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 16):
+        raise UserError(f"expected a port of 1 to 65535, found {text!r}")
+    return int(text)
+
+
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Add to a parser the options that name a cluster or a board."""
     where = parser.add_mutually_exclusive_group()

@@ -180,7 +180,7 @@ def _constraints(run: Run, record: Record) -> list[str]:
 
 def report(given: argparse.Namespace) -> int:
     """Run `explore report RUN`: write the HTML report of a run; returns the exit status."""
-    from explore.report.report import write_report  # here: slow to import
+    from explore.pages.report import write_report  # here: slow to import
 
     run = Run(given.run)
     file = given.out or Path(given.run) / "report.html"

@@ -1,1 +1,1 @@
-"""The presentation of runs: tables, progress, plots and the HTML report."""
+"""The presentation of runs: tables, summaries, progress and plots."""

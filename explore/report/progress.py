@@ -2,9 +2,17 @@
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.text import Text
 
 from explore.options.units import show_time
@@ -14,7 +22,16 @@ from explore.results.records import Failed, Record
 from ir.text.counted import counted
 
 _EVERY = 10.0  # seconds between plain lines
+_DERIVING = "deriving forms"
 _KNOWN = 20  # variants after which the pace is known
+
+
+class Audience(Protocol):
+    """Whoever else is told of a run's progress, such as a page that is open."""
+
+    def saw(self, record: Record, says: str) -> None: ...
+    def lost(self, form: LostForm) -> None: ...
+    def note(self, says: str) -> None: ...
 
 
 class Watch:
@@ -30,15 +47,18 @@ class Watch:
         console: Console | None = None,
         before: Sequence[Record] = (),
         clock: Callable[[], float] = time.monotonic,
+        live: Audience | None = None,
     ) -> None:
         self._console = console or Console(stderr=True)
-        self._total, self._clock = total, clock
+        self._total, self._clock, self._live = total, clock, live
         self._begun, self._spoke = clock(), clock()
         self._here = self._done = self._failed = self._lost = 0
         self._front: list[tuple[float, float]] = []
         self._best: Record | None = None
         self._bar = _bar(self._console) if self._console.is_terminal else None
-        self._task = self._bar.add_task("", total=total, says="") if self._bar else TaskID(0)
+        self._task = (
+            self._bar.add_task("", total=None, says="", count="") if self._bar else TaskID(0)
+        )
         for record in before:
             self._count(record)
 
@@ -46,20 +66,37 @@ class Watch:
         """Count a record's outcome, and show the progress."""
         self._here += 1
         self._count(record)
+        self._show(self._done, self._total, self.says())
+        if self._live:
+            self._live.saw(record, f"{self._done}/{self._total}  {self.says()}")
+
+    def derived(self, done: int, total: int) -> None:
+        """Show that so many forms of a total are derived."""
+        self._show(done, total, _DERIVING)
+        if self._live:
+            self._live.note(f"{_DERIVING}: {done}/{total}")
+
+    def _show(self, done: int, total: int, says: str) -> None:
+        """Show a count on the bar, or as a plain line if the last is some time ago."""
         if self._bar:
-            self._bar.update(self._task, completed=self._done, says=self.says())
+            count = f"{done}/{total}"
+            self._bar.update(self._task, completed=done, total=total, says=says, count=count)
         elif self._clock() - self._spoke >= _EVERY or self._done == self._total:
             self._spoke = self._clock()
-            self._console.print(Text(f"{self._done}/{self._total}  {self.says()}"), soft_wrap=True)
+            self._console.print(Text(f"{done}/{total}  {says}"), soft_wrap=True)
 
     def lost(self, form: LostForm) -> None:
         """Count a form that was not derived, apart from variants, and print the reason at once."""
         self._lost += 1
+        if self._live:
+            self._live.lost(form)
         for line in lost_lines([form]):
             self.note(line)
 
     def note(self, text: str) -> None:
         """Print a message once, above the bar."""
+        if self._live:
+            self._live.note(text)
         self._console.print(Text(text), soft_wrap=True)
 
     def says(self) -> str:
@@ -99,8 +136,10 @@ class Watch:
 
 def _bar(console: Console) -> Progress:
     return Progress(
+        SpinnerColumn(),
         BarColumn(bar_width=24),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}", markup=False),
+        TextColumn("{task.fields[count]}", markup=False),
+        TimeElapsedColumn(),
         TextColumn("{task.fields[says]}", markup=False),
         console=console,
         refresh_per_second=4,

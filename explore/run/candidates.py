@@ -185,6 +185,7 @@ class Candidates:
 
 
 Lost = Callable[[Form, Failed], None]  # a form that its worker did not derive, and why
+Saw = Callable[[int, int], None]  # how many forms of how many are derived
 
 
 def candidates(
@@ -194,12 +195,14 @@ def candidates(
     workers: Workers,
     lost: Lost,
     known: Recalled = NOTHING,
+    saw: Saw = lambda done, total: None,
 ) -> Candidates:
     """The candidates that the options ask for, derived by workers; a user's error if there are
     none.
 
     Those that records name come first, where they are legal; those that were tried before are left
-    out, but for these. Forms that could not be derived are handed to `lost`.
+    out, but for these. Forms that could not be derived are handed to `lost`; `saw` is told how many
+    of all were derived.
     """
     deriving = partial(_derived, workers, lost)
     hinted = deriving(hinted_tasks(program, profile, options, known.first))
@@ -216,7 +219,7 @@ def candidates(
         domain=options.domain,
         max_error=largest_error(program, options.max_error),
     )
-    results = deriving(todo)
+    results = _derived(workers, lost, todo, saw)
     found = [r for r in results if isinstance(r, Derived)]
     if not any(d.variants for d in found):
         raise UserError(no_candidate(program, options.max_memory, results))
@@ -252,7 +255,10 @@ def begun(first: Sequence[Derived], known: Recalled) -> Candidates:
 
 
 def _derived(
-    workers: Workers, lost: Lost, todo: Sequence[Derivation]
+    workers: Workers,
+    lost: Lost,
+    todo: Sequence[Derivation],
+    saw: Saw = lambda done, total: None,
 ) -> list[Derived | Inapplicable]:
     """The results of the tasks, in their order, in whatever order the workers finish."""
     done: dict[Named, Derived | Inapplicable] = {}
@@ -264,6 +270,7 @@ def _derived(
                 done[_key(form)] = Inapplicable(form.family, form.name, failed.reason)
             case other:
                 done[_key(form)] = other
+        saw(len(done), len(todo))
     return [done[_key(t.form)] for t in todo]
 
 

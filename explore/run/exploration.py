@@ -72,7 +72,9 @@ class Exploration:
         program, profile = self.program, self.target.profile
         self.watch.note(f"{program.name} on {self.store.environment.where}: deriving")
         lost = partial(_lost, self.store, self.watch)
-        found = candidates(program, profile, self.options, builders, lost, self.known)
+        found = candidates(
+            program, profile, self.options, builders, lost, self.known, self.watch.derived
+        )
         self.watch.note(
             f"{counted(len(found.variants), 'candidate')} of {found.legal:,} legal ones, "
             f"in {counted(len(found.forms), 'form')}; results in {self.store.folder}"

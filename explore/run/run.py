@@ -12,13 +12,16 @@ from explore.bounds.products_of_program import products
 from explore.bounds.program_work import operations, whole_operations
 from explore.export.export_variant import kernel_text
 from explore.files.own_folder import OwnFolder
+from explore.files.whole_files import write_whole
 from explore.measure.front_again import contenders
 from explore.options.option_values import demand_one, demand_positive, demand_whole
 from explore.options.options import Options
 from explore.options.units import parse_bytes, parse_seconds
+from explore.pages.live_page import LivePage
+from explore.pages.report import page
+from explore.pages.report_data import Told
 from explore.record_book.recalled import Recalled
 from explore.report.progress import Watch
-from explore.report.report import write_report
 from explore.report.run_html import run_html, summary_line
 from explore.results.front import Limits, by_id, front, pick
 from explore.results.lost_forms import LostForm
@@ -160,10 +163,12 @@ def start(
     folder: Path,
     records: Records = None,
     hands: Hands | None = None,
+    live: int | None = None,
 ) -> tuple[Run, bool]:
     """The new run, stored in a folder, and True if it went through to the end. `records` is the
     file of records that it begins from and adds to; None is the user's own, False is none. `hands`
-    build and measure; None are those of this machine."""
+    build and measure; None are those of this machine. `live` is the port on which its report is
+    served while it goes on, 0 any that is free; None serves none."""
     hands = hands or Here()
     begun = time.monotonic()
     program = source.program(options)  # mistakes in it come before anything is written
@@ -173,7 +178,7 @@ def start(
         known = books.tell(options, environment.started_unix_s)  # before the device is measured
         measured = _with_limits(environment, target, hands)
         store = stack.enter_context(Store.create(folder, measured))
-        return _explore(store, program, options, target, begun, books, known, hands)
+        return _explore(store, program, options, target, begun, books, known, hands, live)
 
 
 def _with_limits(environment: Environment, target: Target, hands: Hands) -> Environment:
@@ -191,9 +196,11 @@ def _with_limits(environment: Environment, target: Target, hands: Hands) -> Envi
     return replace(environment, bounds=bounds)
 
 
-def resume(folder: Path, records: Records = None, hands: Hands | None = None) -> tuple[Run, bool]:
+def resume(
+    folder: Path, records: Records = None, hands: Hands | None = None, live: int | None = None
+) -> tuple[Run, bool]:
     """The run of a folder after it has gone on, on the same device, and True if it went through to
-    the end."""
+    the end. `live` is as in `start`."""
     hands = hands or Here()
     begun = time.monotonic()
     with Store.read(folder) as store:
@@ -208,7 +215,7 @@ def resume(folder: Path, records: Records = None, hands: Hands | None = None) ->
         Store.resume(folder, now) as store,
     ):
         known = books.tell(options, stored.started_unix_s)
-        return _explore(store, program, options, target, begun, books, known, hands)
+        return _explore(store, program, options, target, begun, books, known, hands, live)
 
 
 def _explore(
@@ -220,6 +227,7 @@ def _explore(
     books: BookKeeping,
     known: Recalled,
     hands: Hands,
+    live: int | None,
 ) -> tuple[Run, bool]:
     """The run after exploring; `begun` is the start by the clock, so that measuring the device,
     deriving forms and computing the right results count in the time limit."""
@@ -231,7 +239,11 @@ def _explore(
     store.forget_lost_forms()
     earlier = list(first_round(before).values())
     with ExitStack() as stack:
-        watch = stack.enter_context(Watch(known.budget(options.variants), before=earlier))
+        shown = None if live is None else stack.enter_context(LivePage(_told(store), live))
+        total = known.budget(options.variants)
+        watch = stack.enter_context(Watch(total, before=earlier, live=shown))
+        if shown is not None:
+            watch.note(f"live: {shown.address}")
         books = replace(books, note=watch.note)
         try:
             exploration = Exploration(
@@ -240,22 +252,31 @@ def _explore(
             finished = exploration.run(first_round(before))
         except KeyboardInterrupt:
             watch.note(f"stopped; go on with `explore resume {store.folder}`")
-            _finish(store, plans, books)
+            _finish(store, plans, books, shown)
             raise
-        _finish(store, plans, books)
+        _finish(store, plans, books, shown)
     return Run(store.folder), finished
 
 
-def _finish(store: Store, plans: TrustedPlans, books: BookKeeping) -> None:
+def _told(store: Store) -> Told:
+    """What a report tells of a run by now."""
+    return Told(
+        store.records(), store.environment, store.peers(), store.lost_forms(), str(store.folder)
+    )
+
+
+def _finish(store: Store, plans: TrustedPlans, books: BookKeeping, live: LivePage | None) -> None:
     """Write the report, and the kernels of the front as files; keep the times that were measured
     again."""
     store.settle()
     records = store.records()
     books.keep([r for r in latest(records) if r.round])
+    told, file = _told(store), store.folder / "report.html"
+    if live is not None:
+        live.finish(told, f"{summary_line(records)}; this page is what {file} holds")
     if not records:
         return
-    file, lost = store.folder / "report.html", store.lost_forms()
-    write_report(file, records, store.environment, store.peers(), lost, str(store.folder))
+    write_whole(file, page(told))
     with OwnFolder.opened(store.folder) as folder, folder.inner("front") as kernels:
         for stale in kernels.names():
             if stale.endswith(".cl"):

@@ -9,7 +9,7 @@ import pytest
 
 from explore.export.export_variant import kernel_text
 from explore.options.stored_fields import Damaged
-from explore.report.report import report
+from explore.pages.report import report
 from explore.results.derivation_steps import laws_of, outline_of, stage_of, stages_of, steps_of
 from explore.results.read_record import from_json
 from explore.results.record_json import to_json

@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
+from explore.pages.report import report, write_report
+from explore.pages.report_data import best_so_far, failures
 from explore.report.palette import colours, markers
 from explore.report.parameter_words import WORDS
 from explore.report.plot import plot_front
-from explore.report.report import best_so_far, failures, report, write_report
 from explore.results.front import Objective, front
 from explore.results.records import Begun, Failed, Measured, Peer, Record, Step
 from explore.results.run_environment import Environment

@@ -14,7 +14,8 @@ import pytest
 from codegen.runtime.devices import Device
 from constraints.devices import PROFILES
 from explore.options.options import Options
-from explore.report.report import report
+from explore.pages.report import report
+from explore.results.front import front
 from explore.results.lost_forms import LostForm
 from explore.results.records import Failed, Peer, Record
 from explore.results.run_environment import Environment
@@ -149,6 +150,9 @@ def test_every_tab_of_a_report_says_something_and_no_nonsense(
     opened = {id for id, _, _ in said["tabs"]}
     assert opened <= {record.variant.id for record in made.records}
     assert len(opened) >= min(OPENED, len(made.records))
+    if kind is measured:  # pictures of variants on the front, whose kernels can be read
+        fastest = front(made.records)[0].variant.id
+        assert any((id, tab) == (fastest, "tiling") for id, tab, _ in said["tabs"])
     for id in opened:
         assert {tab for of, tab, _ in said["tabs"] if of == id} >= TABS
 

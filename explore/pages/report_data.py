@@ -1,21 +1,12 @@
-"""A run as one HTML file that needs nothing else: no network, no server.
+"""The data of a report as plain values: what is drawn of a run, and the details of variants."""
 
-Everything in it travels compressed, in base64: the plotting library, what is drawn, and the details
-of each variant. So text from the program never becomes markup here; the page sets it as text.
-"""
-
-import base64
-import html
-import json
 import re
-import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
-from explore.files.whole_files import write_whole
+from explore.pages.tiling import tiling
 from explore.report.palette import colours, markers
 from explore.report.parameter_words import WORDS
 from explore.report.time_notes import told_of_times
@@ -35,7 +26,7 @@ from explore.results.records import (
 )
 from explore.results.run_environment import Environment
 
-_DETAILS = ("parameters", "buffers", "detail")
+_DETAILS = ("id", "parameters", "buffers", "detail")
 _SUMMARY = (
     *(
         "id",
@@ -55,41 +46,30 @@ _SUMMARY = (
 _REASONS = 4  # shown for each stage
 
 
-def write_report(
-    file: Path,
-    records: Sequence[Record],
-    environment: Environment,
-    peers: Sequence[Peer] = (),
-    lost: Sequence[LostForm] = (),
-    folder: str = "RUN",
-) -> None:
-    """Write the report of a run to a file, which appears complete or not at all; `folder` is the
-    run's, as commands on it name it."""
-    write_whole(file, report(records, environment, peers, lost, folder=folder))
+@dataclass(frozen=True, slots=True)
+class Told:
+    """All that a report tells of: the records of a run, its environment, peers, and lost forms;
+    `folder` is the run's, as commands on it name it."""
 
+    records: Sequence[Record]
+    environment: Environment
+    peers: Sequence[Peer] = ()
+    lost: Sequence[LostForm] = ()
+    folder: str = "RUN"
 
-def report(
-    records: Sequence[Record],
-    environment: Environment,
-    peers: Sequence[Peer] = (),
-    lost: Sequence[LostForm] = (),
-    folder: str = "RUN",
-) -> str:
-    """The HTML text of the report of a run."""
-    from plotly.offline import get_plotlyjs  # here: slow to import
+    def drawn(self) -> dict[str, Any]:
+        """What is drawn of the run at once, as JSON data."""
+        found = latest(self.records)
+        return {
+            **_run(self.records, found, self.environment, self.peers),
+            "lost_forms": [*map(_lost, self.lost)],
+            "folder": self.folder,
+            "words": _words(found),
+        }
 
-    found = latest(records)
-    run = {**_run(records, found, environment, peers), "lost_forms": [*map(_lost, lost)]}
-    run["folder"] = folder
-    run["words"] = _words(found)
-    values = {
-        "title": html.escape(f"{environment.name} on {environment.where}"),
-        "plotly": _packed(get_plotlyjs()),
-        "run": _packed(json.dumps(run, allow_nan=False)),
-        "details": _packed(json.dumps(_details(found), allow_nan=False)),
-        "script": _text("variants.js") + _text("report.js"),
-    }
-    return re.sub(r"\{\{(\w+)\}\}", lambda hole: values[hole[1]], _text("report.html"))
+    def details(self) -> dict[str, Any]:
+        """What is opened of each variant, as JSON data, in the order of what is drawn."""
+        return _details(latest(self.records))
 
 
 def best_so_far(records: Sequence[Record]) -> list[Record]:
@@ -194,7 +174,7 @@ def _summary(record: Record, bounds: Bounds) -> dict[str, Any]:
 def _details(found: Sequence[Record]) -> dict[str, Any]:
     """The details of variants as JSON data; variants of a form share their derivation."""
     number: dict[tuple[Step, ...], int] = {}
-    variants = []
+    variants, best = [], {record.variant.id for record in front(found)}
     for record in found:
         fields = to_json(record)
         shared = number.setdefault(record.variant.derivation, len(number))
@@ -203,6 +183,7 @@ def _details(found: Sequence[Record]) -> dict[str, Any]:
             {name: fields[name] for name in _DETAILS}
             | {"kernels": [launch_json(k) for k in plan.kernels] if plan else []}
             | {"source": plan.source if plan else None, "derivation": shared}
+            | {"tiling": tiling(plan) if plan and record.variant.id in best else None}
         )
     derivations = [[step_json(step) for step in steps] for steps in number]
     return {"derivations": derivations, "variants": variants}
@@ -219,11 +200,3 @@ def _sort_of(reason: str) -> str:
     """The reason of a failure without its numbers, so that reasons that differ only in numbers
     count as one."""
     return re.sub(r"\d+(\.\d+)?", "…", reason)
-
-
-def _packed(text: str) -> str:
-    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
-
-
-def _text(name: str) -> str:
-    return files("explore.report").joinpath(name).read_text(encoding="utf-8")

@@ -8,9 +8,6 @@ async function unpacked(id) {
 const library = document.createElement("script");
 library.textContent = await unpacked("plotly");
 document.head.append(library);
-const run = JSON.parse(await unpacked("run"));
-const byId = new Map(run.variants.map((v, i) => [v.id, { ...v, index: i }]));
-const onFront = new Set(run.front);
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const at = id => document.getElementById(id);
 const plain = text => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
@@ -39,7 +36,6 @@ const bytes = n => scaled(n, Object.assign([[2 ** 30, "GiB"], [2 ** 20, "MiB"], 
 const percent = x => known(x) ? `${(100 * x).toFixed(x < 0.1 ? 1 : 0)} %` : "–";
 const spread = v => percent(v.spread) + (v.noisy ? " noisy" : "");
 const times = x => known(x) ? `${three(x)}×` : "–";
-const [operations, rateUnit] = run.bounds.flops || !run.bounds.whole_operations ? [run.bounds.flops, "GFLOP/s"] : [run.bounds.whole_operations, "int GOP/s"];
 const rate = v => known(operations) && v.time_ns ? operations / v.time_ns : null;
 const rateText = v => known(rate(v)) ? three(rate(v)) : "–";
 const sci = x => known(x) ? x.toExponential(1) : "–";
@@ -47,9 +43,25 @@ const roof = v => known(run.bounds.roofline_ns) && v.time_ns ? run.bounds.roofli
 const over = (v, least) => known(least) && known(v.traffic_bytes) ? v.traffic_bytes / least : null;
 const surplus = v => over(v, v.least_traffic);
 const beside = (v, bytes_) => known(over(v, bytes_)) ? `${times(over(v, bytes_))} of ${bytes(bytes_)}` : "–";
-const ran = run.variants.filter(v => known(v.time_ns));
-const predicted = ran.length > 0 && ran.every(v => v.status === "predicted");
-const groups = Object.keys(run.families).map(f => [f, ran.filter(v => v.family === f)]).filter(g => g[1].length);
+
+let run, byId, onFront, ran, predicted, groups, operations, rateUnit;
+let details = unpacked("details").then(indexed); // of the variants, by id; null where they are not known yet
+
+function indexed(text) {
+  const found = JSON.parse(text);
+  return { derivations: found.derivations, variants: new Map(found.variants.map(v => [v.id, v])) };
+}
+
+function take(data) { // what is drawn
+  run = data;
+  byId = new Map(run.variants.map(v => [v.id, v]));
+  onFront = new Set(run.front);
+  ran = run.variants.filter(v => known(v.time_ns));
+  predicted = ran.length > 0 && ran.every(v => v.status === "predicted");
+  groups = Object.keys(run.families).map(f => [f, ran.filter(v => v.family === f)]).filter(g => g[1].length);
+  [operations, rateUnit] = run.bounds.flops || !run.bounds.whole_operations ? [run.bounds.flops, "GFLOP/s"] : [run.bounds.whole_operations, "int GOP/s"];
+}
+take(JSON.parse(await unpacked("run")));
 
 // ---- plots -------------------------------------------------------------------------------------
 
@@ -80,7 +92,7 @@ function logAxis(title, values, margin = 0.07) {
 }
 
 function layout(xaxis, yaxis, more) {
-  return { xaxis, yaxis, paper_bgcolor: "transparent", plot_bgcolor: "transparent", hovermode: "closest",
+  return { xaxis, yaxis, uirevision: "the same run", paper_bgcolor: "transparent", plot_bgcolor: "transparent", hovermode: "closest",
     font: { family: "system-ui, 'Liberation Sans', sans-serif", size: 12, color: css("--soft") },
     margin: { l: 58, r: 14, t: 8, b: 44 },
     legend: { orientation: "h", x: 0, y: 1.01, yanchor: "bottom", font: { color: css("--ink") } },
@@ -90,9 +102,11 @@ function layout(xaxis, yaxis, more) {
 }
 
 function draw(id, traces, shape) {
-  Plotly.newPlot(id, traces, shape, { responsive: true, displaylogo: false, showSendToCloud: false, plotlyServerURL: "",
+  const plot = at(id), before = Boolean(plot.data);
+  if (!before) plot.replaceChildren();
+  Plotly.react(id, traces, shape, { responsive: true, displaylogo: false, showSendToCloud: false, plotlyServerURL: "",
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] });
-  const plot = at(id);
+  if (before) return;
   plot.on("plotly_click", event => { const id = event.points[0].customdata; if (byId.has(id)) select(id); });
   plot.on("plotly_relayout", change => {
     for (const axis of ["xaxis", "yaxis"]) {
@@ -192,7 +206,8 @@ function drawProgress() {
 function drawRoofline() {
   const { flops, peak_flops: peak, bandwidth } = run.bounds;
   const drawn = ran.filter(v => v.traffic_bytes);
-  if (!flops || !peak || !bandwidth || !drawn.length) { at("roofcard").remove(); return; }
+  at("roofcard").hidden = !flops || !peak || !bandwidth || !drawn.length;
+  if (at("roofcard").hidden) return;
   const intensity = v => flops / v.traffic_bytes, speed = v => rate(v);
   const traces = groups.map(([f, vs]) => ({ ...dots(f, vs.filter(v => v.traffic_bytes), intensity, speed, 6, css("--faint")), showlegend: false }));
   const ridge = peak / bandwidth;
@@ -205,8 +220,7 @@ function drawRoofline() {
 
 // ---- one variant -------------------------------------------------------------------------------
 
-const details = unpacked("details").then(JSON.parse);
-let tab = "parameters";
+let tab = "parameters", chosen = null;
 
 const table = (heads, rows) => make("table", {},
   make("thead", {}, make("tr", {}, ...heads.map(([text, kind]) => make("th", { class: kind || "" }, text)))),
@@ -248,8 +262,9 @@ const TABS = {
         k.prepack ? time(v.prepack_ns) : time(each.shift())])),
       make("p", { class: "hint" }, `kernels of an inference together: ${time(v.device_ns)} on the device; end to end: ${v.clock === "device" ? "not measured" : time(v.time_ns)}`));
   },
+  tiling: (v, d) => tilingOf(d.tiling),
   source: (v, d) => d.source ? listing(d.source) : make("p", { class: "hint" }, "no source: it did not come so far"),
-  compare: (v, d, derivations, variants) => side_by_side(byId.get(pinned), v, variants[byId.get(pinned).index], d, derivations),
+  compare: (v, d, derivations, variants) => side_by_side(byId.get(pinned), v, variants.get(pinned), d, derivations),
   log: (v, d) => make("pre", {}, d.detail),
 };
 
@@ -266,9 +281,10 @@ function figures(v) {
 const BEYOND = "More than 100 % of the roofline: it counts the operations of the program as it is written, and this form needs fewer (Winograd's, Strassen's and Fourier's do), or what it reads was still in a cache.";
 
 async function select(id) {
-  const { derivations, variants } = await details, v = byId.get(id), d = variants[v.index];
+  const { derivations, variants } = await opened(), v = byId.get(id), d = variants.get(id);
   const comparable = pinned && pinned !== id;
-  const tabs = Object.keys(TABS).filter(name => (name !== "log" || d.detail) && (name !== "compare" || comparable));
+  chosen = id;
+  const tabs = Object.keys(TABS).filter(name => (name !== "log" || d.detail) && (name !== "compare" || comparable) && (name !== "tiling" || d.tiling?.length));
   const open = tabs.includes(tab) ? tab : "parameters";
   const show = async name => { tab = name; await select(id); at("detail").querySelector("[role=tab][aria-selected=true]").focus({ preventScroll: true }); };
   const pin = () => { pinned = pinned === id ? null : id; tab = pinned ? "compare" : open; select(id); };
@@ -301,14 +317,13 @@ function tiles() {
     found.unshift([time(fast.time_ns), ["fastest", ...far.filter(known)].join(" · ")], [bytes(small.memory_bytes), "smallest · " + time(small.time_ns)], [String(front.length), "points on the front"]);
     for (const p of run.peers) found.push([times(p.time_ns / fast.time_ns), `${p.name}: ${time(p.time_ns)}, over the fastest`]);
   }
-  at("tiles").append(...found.map(([value, label]) => make("div", { class: "tile" }, make("b", {}, value), make("span", {}, label))));
+  at("tiles").replaceChildren(...found.map(([value, label]) => make("div", { class: "tile" }, make("b", {}, value), make("span", {}, label))));
 }
 
 function frontTable() {
   const heads = [["id"], ["time", "n"], ["±", "n"], ["on the device", "n"], [rateUnit, "n"], ["roofline", "n"], ["I/O bound", "n"], ["memory", "n"], ["workspace", "n"],
     ["prepack", "n"], ["error", "n"], ["form"], ["parameters"]];
-  at("front").append(make("thead", {}, make("tr", {}, ...heads.map(([text, kind]) => make("th", { class: kind || "" }, text)))));
-  at("front").append(make("tbody", {}, ...run.front.map(id => byId.get(id)).map(v => {
+  at("front").replaceChildren(make("thead", {}, make("tr", {}, ...heads.map(([text, kind]) => make("th", { class: kind || "" }, text)))), make("tbody", {}, ...run.front.map(id => byId.get(id)).map(v => {
     const cells = [v.id, time(v.time_ns), spread(v), time(v.device_ns), rateText(v), percent(roof(v)), times(surplus(v)), bytes(v.memory_bytes),
       bytes(v.workspace_bytes), time(v.prepack_ns), sci(v.error), v.form || "–", v.parameters];
     const row = make("tr", { "data-id": v.id, tabindex: "0", onclick: () => select(v.id), onkeydown: e => { if (e.key === "Enter") select(v.id); } });
@@ -320,15 +335,16 @@ function frontTable() {
 
 function lostForms() {
   const lost = run.lost_forms;
-  if (!lost.length) { at("lostcard").remove(); return; }
+  at("lostcard").hidden = !lost.length;
   at("losthint").textContent = lost.length === 1 ? "one; none of its variants was tried" : `${lost.length}; none of their variants was tried`;
-  at("lost").append(make("div", { class: "reasons" }, ...lost.map(f => make("div", {},
+  at("lost").replaceChildren(make("div", { class: "reasons" }, ...lost.map(f => make("div", {},
     make("b", {}, f.name), make("span", { title: f.reason }, f.reason)))));
 }
 
 function failures() {
   const most = Math.max(1, ...run.failures.map(f => f.count));
   lostForms();
+  at("failures").replaceChildren();
   at("failhint").textContent = run.failures.length ? "and the commonest reasons; click one to see a variant that it befell" : "none";
   for (const { stage, count, reasons } of run.failures) {
     at("failures").append(make("div", { class: "stage" }, make("span", {}, stage),
@@ -338,23 +354,37 @@ function failures() {
   }
 }
 
-at("name").textContent = run.name;
-at("where").textContent = [run.device, run.driver, `convlift ${run.version}`, `seed ${run.seed}`, run.started].filter(Boolean).join("  ·  ");
-if (predicted) at("where").append(" · ", make("span", { class: "warn" }, "predicted by the cost model: nothing was run on this device"));
-at("program").append(...coloured_text(run.program));
-at("times").append(...run.times.map(words => make("div", {}, words)));
-at("planehint").textContent = ran.some(v => v.stopped_early) ? "down and left is better; hollow points were stopped early" : "down and left is better";
+function heading() {
+  at("name").textContent = run.name;
+  at("where").textContent = [run.device, run.driver, `convlift ${run.version}`, `seed ${run.seed}`, run.started].filter(Boolean).join("  ·  ");
+  if (predicted) at("where").append(" · ", make("span", { class: "warn" }, "predicted by the cost model: nothing was run on this device"));
+  at("program").replaceChildren(...coloured_text(run.program));
+  at("times").replaceChildren(...run.times.map(words => make("div", {}, words)));
+  at("planehint").textContent = ran.some(v => v.stopped_early) ? "down and left is better; hollow points were stopped early" : "down and left is better";
+  at("roofhint").textContent = ran.some(v => roof(v) > 1) ? BEYOND.replace("this form needs", "some forms need").replace("what it reads", "what they read") : "";
+}
+
+function drawAll() {
+  if (run.front.length) { drawPlane(); drawProgress(); drawRoofline(); return; }
+  at("plane").textContent = live && !ended ? "No variant has run yet." : "No variant ran to the end.";
+  at("roofcard").hidden = true;
+}
+
+function showAll() {
+  heading();
+  tiles();
+  frontTable();
+  failures();
+  drawAll();
+}
+
 at("detail").append(make("p", { class: "hint" }, "Click a point to see how it was made."));
-tiles();
-frontTable();
-failures();
+showAll();
 allVariants();
 keys();
-if (ran.some(v => roof(v) > 1)) at("roofhint").textContent = BEYOND.replace("this form needs", "some forms need").replace("what it reads", "what they read");
-const drawAll = () => { if (run.front.length) { drawPlane(); drawProgress(); if (at("roofcard")) drawRoofline(); } };
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
-if (run.front.length) drawAll(); else { at("plane").textContent = "No variant ran to the end."; at("roofcard").remove(); }
 const asked = decodeURIComponent(location.hash.slice(1));
 if (byId.has(asked)) await select(asked); else if (run.front.length) await select(run.front[0]);
 await details; // a click is answered at once from here on
+if (live) listen();
 document.querySelector("main").ariaBusy = "false";

@@ -1,0 +1,81 @@
+"""A run as one HTML file that needs nothing else: no network, no server.
+
+Everything in it travels compressed, in base64: the plotting library, what is drawn, and the details
+of each variant. So text from the program never becomes markup here; the page sets it as text.
+"""
+
+import base64
+import html
+import json
+import re
+import zlib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from explore.files.whole_files import write_whole
+from explore.pages.report_data import Told
+from explore.results.lost_forms import LostForm
+from explore.results.records import Peer, Record
+from explore.results.run_environment import Environment
+
+SCRIPTS = ("variants.js", "tiling.js", "live.js", "report.js")
+
+
+def write_report(
+    file: Path,
+    records: Sequence[Record],
+    environment: Environment,
+    peers: Sequence[Peer] = (),
+    lost: Sequence[LostForm] = (),
+    folder: str = "RUN",
+) -> None:
+    """Write the report of a run to a file, which appears complete or not at all; `folder` is the
+    run's, as commands on it name it."""
+    write_whole(file, report(records, environment, peers, lost, folder=folder))
+
+
+def report(
+    records: Sequence[Record],
+    environment: Environment,
+    peers: Sequence[Peer] = (),
+    lost: Sequence[LostForm] = (),
+    folder: str = "RUN",
+) -> str:
+    """The HTML text of the report of a run."""
+    return page(Told(records, environment, peers, lost, folder))
+
+
+def page(told: Told, *, live: bool = False) -> str:
+    """The HTML text that tells of a run. A `live` page asks where it came from for what is new."""
+    values = {
+        "title": html.escape(f"{told.environment.name} on {told.environment.where}"),
+        "live": "true" if live else "false",
+        "plotly": _plotly(),
+        "run": _packed(as_json(told.drawn())),
+        "details": _packed(as_json(told.details())),
+        "script": "".join(map(_text, SCRIPTS)),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda hole: values[hole[1]], _text("report.html"))
+
+
+@cache
+def _plotly() -> str:
+    """The plotting library, packed once in a process."""
+    from plotly.offline import get_plotlyjs  # here: slow to import
+
+    return _packed(get_plotlyjs())
+
+
+def as_json(data: object) -> str:
+    """The JSON text of data, in which every number is finite."""
+    return json.dumps(data, allow_nan=False)
+
+
+def _packed(text: str) -> str:
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def _text(name: str) -> str:
+    return files("explore.pages").joinpath(name).read_text(encoding="utf-8")
