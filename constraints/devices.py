@@ -60,7 +60,47 @@ MALI_G72 = Profile(
     half_arithmetic=True,
 )
 
-MALI_G76 = replace(MALI_G72, name="mali-g76", cores=10, instructions=("dot_ss", "dot_uu"))
+DOTS = ("dot_ss", "dot_uu")
+
+
+def _later_mali(
+    name: str, cores: int, items: int, group: int, instructions: tuple[str, ...] = DOTS
+) -> Profile:
+    """The profile of a Mali of 64 registers, or of 32 where all work-items of a core are there.
+
+    Threads of a core: Arm's Mali GPU datasheet, 2021. Items of a group: what Mesa's driver takes.
+    """
+    return replace(
+        MALI_G72,
+        name=name,
+        cores=cores,
+        group_items=group,
+        group_dims=(group, group, group),
+        resident_items=items,
+        resident_words=items * 32,
+        instructions=instructions,
+    )
+
+
+# Cores as in a phone's or a board's chip: Kirin 980, Helio G80, Dimensity 700, RK3588.
+MALI_G76 = _later_mali("mali-g76", cores=10, items=768, group=256)
+MALI_G52 = _later_mali("mali-g52", cores=2, items=768, group=256)
+MALI_G57 = _later_mali("mali-g57", cores=2, items=1024, group=256)
+MALI_G610 = _later_mali("mali-g610", cores=4, items=1024, group=1024)
+
+# Snapdragon 845. Registers: 96 KiB of each of two cores (24 of four words where all waves are
+# there), as Mesa's driver counts them; local memory lies in the core.
+ADRENO_630 = replace(
+    MALI_G72,
+    name="adreno-630",
+    group_items=1024,
+    group_dims=(1024, 1024, 1024),
+    cores=2,
+    dedicated_local=True,
+    private_words=192,
+    resident_items=1024,
+    resident_words=1024 * 96,
+)
 
 # CUDA programming guide, compute capability 9.0: 255 registers a thread, 65,535 groups in y and z;
 # a multiprocessor keeps 2,048 threads, 65,536 registers, 227 KiB of shared memory.
@@ -117,7 +157,9 @@ CPU = Profile(
     results=results_of_cpu(16),
 )
 
-PROFILES = {p.name: p for p in (MALI_G72, MALI_G76, H200, CPU)}
+PROFILES = {
+    p.name: p for p in (MALI_G72, MALI_G52, MALI_G76, MALI_G57, MALI_G610, ADRENO_630, H200, CPU)
+}
 
 
 def profile(name: str) -> Profile:

@@ -64,6 +64,7 @@ def _commands() -> dict[str, Callable[[list[str]], int]]:
         "completion": _completion,
         "serve": _serve,
         "devices": _devices,
+        "toolchain": _toolchain,
         "net": _net,
     }
 
@@ -346,8 +347,34 @@ def _serve(argv: list[str]) -> int:
 def _devices(argv: list[str]) -> int:
     from codegen.instruction_trial import instructions_of
     from codegen.runtime.doctor import main as doctor
+    from explore.commands.toolchain_commands import compiled_for
 
-    return doctor(argv, instructions_of)
+    status = doctor(argv, instructions_of)
+    if "--json" not in argv:
+        print(compiled_for())
+    return status
+
+
+def _toolchain(argv: list[str]) -> int:
+    parser = parser_of("toolchain")
+    parser.add_argument(
+        "name", choices=("mali", "adreno"), metavar="NAME", help="mali or adreno; one serves both"
+    )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--from",
+        dest="source",
+        type=path,
+        metavar="FOLDER",
+        help="take the packages from a folder that --save wrote",
+    )
+    what.add_argument(
+        "--save", type=path, metavar="FOLDER", help="only fetch the packages, to this folder"
+    )
+    what.add_argument("--remove", action="store_true", help="remove it from the user's cache")
+    from explore.commands.toolchain_commands import toolchain
+
+    return toolchain(parser.parse_args(argv))
 
 
 if __name__ == "__main__":

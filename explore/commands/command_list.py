@@ -41,6 +41,7 @@ COMMANDS = {
     "completion": Command("SHELL", "print the script that completes words in bash, zsh or fish"),
     "serve": Command("", "measure for runs on another machine, as a board does"),
     "devices": Command("", "list the devices here, what they can do, and what is broken"),
+    "toolchain": Command("NAME", "fetch compilers for devices that are not here: mali, adreno"),
 }
 
 

@@ -1,0 +1,61 @@
+"""The code that a device's compiler made of a kernel, as numbers; and these as JSON."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from explore.options.stored_fields import PLAIN, Fields
+
+MOST = 1e15
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCode:
+    """The code of one kernel: what its compiler says of it.
+
+    `counts` are numbers by name, such as instructions, as they stand in the code; `done` are those
+    that one work-item carries out on average, loops counted by their turns, or empty where the
+    turns are not known.
+    """
+
+    kernel: str
+    compiler: str
+    counts: tuple[tuple[str, float], ...]
+    done: tuple[tuple[str, float], ...]
+    bytes: int  # of the code
+    spills: int  # registers that are moved to memory, each where that stands in the code
+    fills: int  # and back
+    private_bytes: int  # of memory, a work-item
+    local_bytes: int  # a group
+    threads: float  # the share of a core's work-items that its registers have room for
+    group_items: int  # the largest group that the device takes
+
+    @property
+    def instructions(self) -> float:
+        """The instructions that stand in the code."""
+        return dict(self.counts).get("instructions", 0.0)
+
+
+def code_json(code: KernelCode) -> dict[str, Any]:
+    """The code of a kernel as JSON."""
+    return {**asdict(code), "counts": dict(code.counts), "done": dict(code.done)}
+
+
+def code_from(fields: Fields) -> KernelCode:
+    """The code of a kernel in fields that `code_json` gave; raises Damaged for others."""
+    return KernelCode(
+        kernel=fields.matching("kernel", PLAIN, "a plain name"),
+        compiler=fields.text("compiler"),
+        counts=_numbers(fields.fields("counts")),
+        done=_numbers(fields.fields("done")),
+        bytes=fields.whole("bytes"),
+        spills=fields.whole("spills"),
+        fills=fields.whole("fills"),
+        private_bytes=fields.whole("private_bytes"),
+        local_bytes=fields.whole("local_bytes"),
+        threads=fields.number("threads", most=1.0),
+        group_items=fields.whole("group_items"),
+    )
+
+
+def _numbers(fields: Fields) -> tuple[tuple[str, float], ...]:
+    return tuple((name, fields.number(name, most=MOST)) for name in fields.named(64))

@@ -1,0 +1,50 @@
+"""Devices that kernels can be compiled for here: how the toolchain is told which one is meant."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from explore.toolchain.toolchain import LIBRARIES, Toolchain
+
+Maker = Literal["bifrost", "valhall", "adreno"]
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineDevice:
+    """A device that Mesa can be told to play: its profile's name, what made it, and the number that
+    Mesa knows it by."""
+
+    profile: str
+    maker: Maker
+    number: str
+
+    def variables(self, toolchain: Toolchain, shaders: str) -> Mapping[str, str]:
+        """The environment in which the toolchain compiles for the device; compiled OpenCL functions
+        are kept in the folder `shaders`."""
+        driver = "freedreno" if self.maker == "adreno" else "panfrost"
+        own = (
+            {"FD_GPU_ID": self.number, "IR3_SHADER_DEBUG": "cs,disasm"}
+            if self.maker == "adreno"
+            else {"PAN_GPU_ID": self.number, "BIFROST_MESA_DEBUG": "shaderdb,shaders"}
+        )
+        return {
+            "OCL_ICD_VENDORS": str(toolchain.root / "etc/OpenCL/vendors/rusticl.icd"),
+            "LD_PRELOAD": str(toolchain.root / LIBRARIES / f"lib{driver}_noop_drm_shim.so"),
+            "RUSTICL_ENABLE": driver,
+            "RUSTICL_FEATURES": "fp16",
+            "MESA_SHADER_CACHE_DIR": shaders,
+            **own,
+        }
+
+
+DEVICES = {
+    d.profile: d
+    for d in (
+        OfflineDevice("mali-g72", "bifrost", "6221"),
+        OfflineDevice("mali-g52", "bifrost", "7212"),
+        OfflineDevice("mali-g76", "bifrost", "7211"),
+        OfflineDevice("mali-g57", "valhall", "9093"),
+        OfflineDevice("mali-g610", "valhall", "a867"),
+        OfflineDevice("adreno-630", "adreno", "630"),
+    )
+}

@@ -1,0 +1,192 @@
+"""Tests of compilers for devices that are not here: packages are data, what is printed is read as
+numbers, and, where the toolchain is, a kernel is compiled for each generation."""
+
+import hashlib
+import io
+import re
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from constraints.devices import PROFILES
+from explore.options.stored_fields import Damaged, Fields
+from explore.results.kernel_code import KernelCode, code_from, code_json
+from explore.results.records import Failed
+from explore.toolchain.compile_kernel import CompileKernel, compile_kernel
+from explore.toolchain.deb_file import MAGIC, unpack
+from explore.toolchain.install import SUMS, checked
+from explore.toolchain.offline_devices import DEVICES
+from explore.toolchain.private_apt import mirrors
+from explore.toolchain.read_statistics import of_adreno, of_mali
+from explore.toolchain.toolchain import installed
+from ir.errors import UserError
+
+NOTHING = re.compile(r"unwanted/")
+
+
+def package(folder: Path, name: str, files: dict[str, bytes], links: dict[str, str]) -> Path:
+    """A Debian package with these files and symbolic links."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:xz") as archive:
+        for path, content in files.items():
+            member = tarfile.TarInfo(f"./{path}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+        for path, target in links.items():
+            member = tarfile.TarInfo(f"./{path}")
+            member.type, member.linkname = tarfile.SYMTYPE, target
+            archive.addfile(member)
+    members = (("debian-binary", b"2.0\n"), ("data.tar.xz", data.getvalue()))
+    made = MAGIC
+    for member_name, content in members:
+        head = f"{member_name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n"
+        made += head.encode() + content + b"\n" * (len(content) % 2)
+    (folder / name).write_bytes(made)
+    return folder / name
+
+
+def test_a_package_is_unpacked_but_for_what_is_unwanted(tmp_path: Path) -> None:
+    files = {"usr/lib/a.so": b"abc", "unwanted/b": b"b"}
+    made = package(tmp_path, "x.deb", files, {"usr/lib/c.so": "a.so"})
+    assert unpack(made, tmp_path / "root", NOTHING) == 3
+    assert (tmp_path / "root/usr/lib/c.so").read_bytes() == b"abc"
+    assert not (tmp_path / "root/unwanted").exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "links"),
+    [({"../out": b"x"}, {}), ({}, {"usr/link": "../../../etc"}), ({}, {"usr/link": "/etc"})],
+)
+def test_a_package_that_leads_out_of_its_folder_is_refused(
+    tmp_path: Path, files: dict[str, bytes], links: dict[str, str]
+) -> None:
+    made = package(tmp_path, "x.deb", files, links)
+    with pytest.raises(UserError, match="cannot be unpacked"):
+        unpack(made, tmp_path / "root", NOTHING)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"!<arch>\n", b"no archive", MAGIC + b"x" * 70])
+def test_what_is_no_package_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.deb").write_bytes(content)
+    with pytest.raises(UserError, match="is no Debian package"):
+        unpack(tmp_path / "x.deb", tmp_path / "root", NOTHING)
+
+
+def test_a_folder_of_packages_must_be_as_its_checksums_say(tmp_path: Path) -> None:
+    made = package(tmp_path, "x.deb", {"a": b"a"}, {})
+    digest = hashlib.sha256(made.read_bytes()).hexdigest()
+    (tmp_path / SUMS).write_text(f"{digest}  x.deb\n")
+    assert checked(tmp_path) == [made]
+    made.write_bytes(made.read_bytes() + b"\n")
+    with pytest.raises(UserError, match="is not the package"):
+        checked(tmp_path)
+
+
+def test_a_folder_without_checksums_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="holds no toolchain"):
+        checked(tmp_path)
+
+
+def test_mirrors_are_found_in_both_forms_of_sources() -> None:
+    one = "deb [arch=amd64] http://a.example/debian stable main\ndeb-src http://b.example/debian x"
+    two = "Types: deb\nURIs: http://c.example/debian http://d.example/debian-security\n"
+    assert [*mirrors([one, two])] == ["http://a.example/debian", "http://c.example/debian"]
+
+
+BIFROST = """SHADER-DB: MESA_SHADER_KERNEL shader: 93 inst, 77 tuples, 0:0 spills:fills
+block0 {
+SHADER-DB: MESA_SHADER_KERNEL shader: 82 inst, 71 tuples, 13 clauses, 5.000000 cycles, \
+2.750000 arith, 0.000000 texture, 5.000000 ldst, 66 quadwords, 1 threads, 1 loops, \
+41:135 spills:fills
+"""
+ADRENO = """MESA: info: ; CL prog 1/1: 119 instr, 30 nops, 89 non-nops, 224 dwords
+MESA: info: code of the second
+MESA: info: ; CL prog 2/1: 114 instr, 31 nops, 83 non-nops, 9 mov, 5 cov, 196 dwords
+MESA: info: ; CL prog 2/1: 0 last-baryf, 0 half, 12 full, 12 constlen
+MESA: info: ; CL prog 2/1: 34 cat0, 14 cat1, 48 cat2, 13 cat3, 0 cat4, 0 cat5, 5 cat6
+"""
+
+
+def test_the_last_kernel_that_was_printed_for_mali_is_read() -> None:
+    found = of_mali(BIFROST)
+    assert found is not None
+    assert dict(found.counts) == {
+        **{"instructions": 82, "tuples": 71, "clauses": 13, "messages": 5},
+        **{"quadwords": 66, "threads": 1, "loops": 1},
+    }
+    assert (found.spills, found.fills) == (41, 135)
+    assert found.before.strip().endswith("block0 {")
+
+
+def test_the_last_kernel_that_was_printed_for_adreno_is_read() -> None:
+    found = of_adreno(ADRENO)
+    assert found is not None
+    read = {
+        name: found.count(name) for name in ("instructions", "nops", "full", "cat3", "messages")
+    }
+    assert read == {"instructions": 114, "nops": 31, "full": 12, "cat3": 13, "messages": 5}
+    assert "code of the second" in found.before
+
+
+@pytest.mark.parametrize("printed", ["", "no statistics", "SHADER-DB"])
+def test_where_nothing_was_printed_nothing_is_read(printed: str) -> None:
+    assert of_mali(printed) is None
+    assert of_adreno(printed) is None
+
+
+CODE = KernelCode(
+    kernel="conv_",
+    compiler="Mesa 25.0.7 for mali-g72",
+    counts=(("instructions", 82.0), ("tuples", 71.0)),
+    done=(("multiply_adds", 1024.0),),
+    bytes=1056,
+    spills=1,
+    fills=2,
+    private_bytes=16,
+    local_bytes=0,
+    threads=0.5,
+    group_items=256,
+)
+
+
+def test_code_is_what_its_json_is_read_as() -> None:
+    assert code_from(Fields.of(code_json(CODE), "code")) == CODE
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("spills", -1), ("threads", 2.0), ("kernel", "a b"), ("counts", {"a b": 1})]
+)
+def test_json_that_is_no_code_is_refused(name: str, value: object) -> None:
+    with pytest.raises(Damaged):
+        code_from(Fields.of({**code_json(CODE), name: value}, "code"))
+
+
+def test_each_device_that_is_compiled_for_has_a_profile() -> None:
+    assert DEVICES.keys() <= PROFILES.keys()
+
+
+SCALE = """__attribute__((reqd_work_group_size(8, 1, 1)))
+__kernel void scale_(__global const float *restrict xs_, __global float *restrict out_)
+{
+  const int gid0 = get_global_id(0);
+  out_[gid0] = fma(xs_[gid0], 2.0f, 1.0f);
+}
+"""
+
+
+@pytest.mark.parametrize("profile", ["mali-g72", "mali-g610"])
+def test_a_kernel_is_compiled_for_a_device_that_is_not_here(profile: str) -> None:
+    toolchain = installed()
+    if toolchain is None:
+        pytest.skip("the toolchain is not installed: explore toolchain mali")
+    found = compile_kernel(CompileKernel(0, SCALE, toolchain, profile))
+    assert isinstance(found, KernelCode), found
+    assert found.kernel == "scale_"
+    assert (found.spills, found.fills, found.threads) == (0, 0, 1.0)
+    assert found.bytes > 0
+    assert found.instructions > 3
+    wrong = compile_kernel(CompileKernel(0, SCALE.replace("fma", "fmad"), toolchain, profile))
+    assert isinstance(wrong, Failed)
+    assert "fmad" in wrong.reason
