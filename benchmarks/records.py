@@ -1,13 +1,13 @@
 """What records are worth, and whether many writers lose any.
 
-    python -m benchmarks.records sizes [--variants 100] [--few 20] [--known A,B] [--held-out C]
+    python -m benchmarks.records sizes [--learn 150] [--few 20] [--variants 1000] [--out DIR]
     python -m benchmarks.records again [--variants 20] [--out DIR]
     python -m benchmarks.records writers [--seconds 60]
 
 `sizes` explores convolutions of some sizes (channels×width×kernels) and keeps what it measured.
-Then it explores sizes that no record has: few variants from the records, few without, and as many
-as before without. The fastest of each are timed in turns; 1.05 means 5 % slower than the full
-search.
+Then it explores sizes that no record has: few variants from a copy of these records, few without,
+and a full search of many without. The fastest of each are timed in turns; 1.05 means 5 % slower
+than the full search. What it did before in a folder it does not do again.
 
 `again` explores a program twice from one record file: the seconds until the second run says what is
 known, until its first outcome, and in all; and how many variants it measured.
@@ -24,17 +24,20 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from tempfile import mkdtemp
 
 from benchmarks.search import in_turns
 from explore.options.options import Options
 from explore.record_book.record_book import RecordBook
-from explore.run.run import Run, start
+from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import target_of
 
 ROOT = Path(__file__).parents[1]
 LAYER = (ROOT / "examples" / "quickstart.lift").read_text()
+KNOWN = "8×14×16,16×14×32,16×20×16,32×14×32,8×28×16,32×7×64"
+HELD_OUT = "8×20×32,16×16×16,24×14×24,12×18×20,32×10×48,8×24×24,20×12×40,16×28×8,48×7×48,10×15×30"
 KILLED_EVERY = (1.0, 4.0)  # seconds, from and to
 
 
@@ -46,7 +49,10 @@ def options_for(size: str, variants: int) -> Options:
 
 
 def explored(size: str, variants: int, folder: Path, records: Path | None) -> Run:
-    """The run of the layer at a size, from a file of records or from none."""
+    """The run of the layer at a size, from a file of records or from none; one that was begun in
+    the folder goes on."""
+    if (folder / "run.sqlite").exists():
+        return resume(folder, records or False)[0]
     source, target = Source(LAYER, "quickstart.lift"), target_of(None, None, ())
     run, _ = start(source, options_for(size, variants), target, folder, records or False)
     return run
@@ -54,21 +60,29 @@ def explored(size: str, variants: int, folder: Path, records: Path | None) -> Ru
 
 def sizes(given: argparse.Namespace) -> None:
     """Compare few variants from records with few and with many that begin from nothing."""
-    records = given.out / "records.sqlite"
+    records, ratios = given.out / "records.sqlite", list[float]()
     for size in given.known.split(","):
-        explored(size, given.variants, given.out / f"known-{size}", records)
+        if not (given.out / f"known-{size}" / "report.html").exists():
+            explored(size, given.learn, given.out / f"known-{size}", records)
     for size in given.held_out.split(","):
+        mine = given.out / f"records-{size}.sqlite"
+        if not mine.exists():
+            with sqlite3.connect(records) as known, sqlite3.connect(mine) as copy:
+                known.backup(copy)
         runs = [
-            explored(size, given.few, given.out / f"from-records-{size}", records),
+            explored(size, given.few, given.out / f"from-records-{size}", mine),
             explored(size, given.few, given.out / f"few-{size}", None),
             explored(size, given.variants, given.out / f"many-{size}", None),
         ]
         hinted, few, many = in_turns(runs)
+        ratios.append(hinted / many)
         print(
             f"{size}: {given.few} from records {hinted / many:.3f}, {given.few} without "
             f"{few / many:.3f} of the time after {given.variants} ({many / 1e3:.1f} µs)",
             flush=True,
         )
+    within = sum(ratio <= 1.05 for ratio in ratios)
+    print(f"median {median(ratios):.3f}; {within} of {len(ratios)} within 5 %", flush=True)
 
 
 def again(given: argparse.Namespace) -> None:
@@ -142,13 +156,15 @@ def main(argv: Sequence[str]) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("how", choices=tuple(HOW))
-    options.add_argument("--variants", type=int, default=100)
+    options.add_argument("--variants", type=int, default=None)
+    options.add_argument("--learn", type=int, default=150, help="variants of each known size")
     options.add_argument("--few", type=int, default=20)
-    options.add_argument("--known", default="8×14×16,16×14×32,16×20×16")
-    options.add_argument("--held-out", default="8×20×32")
+    options.add_argument("--known", default=KNOWN)
+    options.add_argument("--held-out", default=HELD_OUT)
     options.add_argument("--seconds", type=float, default=60.0)
     options.add_argument("--out", type=Path, default=None)
     given = options.parse_args(argv)
+    given.variants = given.variants or (20 if given.how == "again" else 1000)
     given.out = given.out or Path(mkdtemp(prefix="records-"))
     given.out.mkdir(parents=True, exist_ok=True)
     HOW[given.how](given)

@@ -1,380 +1,41 @@
-"""The command `explore`: a new run of a program, and commands on stored runs.
+"""The command `explore`: what begins at once, before the command's own modules are loaded."""
 
-Each function here parses the arguments of one command, and carries it out.
-"""
-
-import io
+import gc
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout, suppress
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from explore.commands.arguments import (
-    add_cluster,
-    add_limits,
-    add_live,
-    add_options,
-    add_peers,
-    add_records,
-    add_target,
-    add_trust,
-    days,
-    live_of,
-    objectives,
-    options_of,
-    part,
-    path,
-)
-from explore.commands.command_list import COMMANDS, exploring, of_run, parser_of
-from explore.commands.named_programs import example_text, meant, named_programs, titles
-from explore.options.units import parse_bytes
-from ir.command import guard, usage
-from ir.program_file import text_of
-from ir.text.suggest import no_such
+from explore.commands.command_names import COMMANDS
+from explore.workers.nursery import begin_nursery
 
-if TYPE_CHECKING:
-    from explore.run.run import Run
-
-INTERRUPTED = 130
+# Workers of a run need these. They are loaded beside what the command itself needs, by another
+# process: so they are named, not imported.
+OF_WORKERS = ("explore.run.worker_pools",)
+WITHOUT_WORKERS = ("-h", "--help", "--version", "--words-to-complete", "--cluster")
+GARBAGE = 20_000  # objects made between looks for what nobody needs: modules and terms stay
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status: 0, 1 after a message about a mistake, or 2 for bad
     usage."""
     given = list(sys.argv[1:] if argv is None else argv)
-    verb = _commands().get(given[0]) if given else None
-    return guard(lambda: _start(given) if verb is None else verb(given[1:]))
+    if _starts_workers(given):
+        begin_nursery(OF_WORKERS)
+    gc.set_threshold(GARBAGE)
+    from ir.command import guard  # here and below: what takes a second to load
 
+    return guard(lambda: _carried_out(given))
 
-def _commands() -> dict[str, Callable[[list[str]], int]]:
-    """The function of each command in `COMMANDS`."""
-    return {
-        "init": _init,
-        "resume": _resume,
-        "front": _front,
-        "show": _show,
-        "report": _report,
-        "pick": _pick,
-        "compare": _compare,
-        "export": _export,
-        "diff": _diff,
-        "records": _records,
-        "completion": _completion,
-        "serve": _serve,
-        "devices": _devices,
-        "toolchain": _toolchain,
-        "net": _net,
-    }
 
+def _carried_out(given: Sequence[str]) -> int:
+    from explore.commands.command_table import carried_out
 
-def _refuse_unknown(argv: list[str]) -> None:
-    """Refuse a first word that is no command, file or known program, such as a misspelt command."""
-    if argv and not argv[0].startswith("-") and "." not in argv[0] and not Path(argv[0]).exists():
-        known = ("PROGRAM.lift", *COMMANDS, *named_programs())
-        if argv[0] not in known:
-            raise no_such("command or example", argv[0], known)
+    return carried_out(given)
 
 
-def _init(argv: list[str]) -> int:
-    parser = parser_of("init")
-    parser.add_argument("name", nargs="?", metavar="EXAMPLE", help="the name of an example")
-    name = parser.parse_args(argv).name
-    print(example_text(name) if name else "\n".join(titles()), end="" if name else "\n")
-    return 0
-
-
-# ---- runs
-
-
-def _start(argv: list[str]) -> int:
-    _refuse_unknown(argv)
-    parser = exploring()
-    parser.add_argument(
-        "programs",
-        nargs="+",
-        type=Path,
-        metavar="PROGRAM.lift",
-        help="a file, an example, a layer, or a table of layers (.toml); each has a run",
-    )
-    parser.add_argument(
-        "--out",
-        type=path,
-        metavar="RUN",
-        help="the run's folder (default: runs/NAME); of several, the folder of their runs",
-    )
-    add_target(parser)
-    add_options(parser)
-    add_records(parser)
-    add_cluster(parser)
-    add_live(parser)
-    given = parser.parse_args(argv)
-
-    from explore.commands.whose_hands import hands_of
-    from explore.run.run import new_folder, start
-    from explore.run.source import Source
-    from ir.text.unused_helpers import notes_on
-
-    asked, sizes = [], getattr(given, "sizes", ())
-    for named in (layer for word in given.programs for layer in meant(word)):
-        given.sizes = (*named.sizes, *sizes)
-        options, source = options_of(given), Source(text_of(named.file), str(named.file))
-        source.program(options)  # mistakes in any come before the first run
-        asked.append((named.name, source, options))
-    notes = (note for _, source, _ in asked for note in notes_on(source.text, source.name))
-    for note in dict.fromkeys(notes):
-        print(note, file=sys.stderr)
-    status = 0
-    with hands_of(given, asked[0][2]) as (target, hands):
-        for name, source, options in asked:
-            folder = given.out or new_folder(name)
-            if len(asked) > 1:
-                folder = new_folder(name, given.out or Path("runs"))
-                print(f"{name}:")
-            books, live = given.records, live_of(given)
-            done = _ran(partial(start, source, options, target, folder, books, hands, live))
-            if done == INTERRUPTED:
-                return done
-            status = max(status, done)
-    return status
-
-
-def _resume(argv: list[str]) -> int:
-    parser = of_run("resume")
-    add_records(parser)
-    add_live(parser)
-    given = parser.parse_args(argv)
-    from explore.run.run import resume
-
-    return _ran(lambda: resume(given.run, given.records, live=live_of(given)))
-
-
-def _ran(go: "Callable[[], tuple[Run, bool]]") -> int:
-    from explore.commands.commands import print_front
-
-    try:
-        run, finished = go()
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    status = print_front(run, run.front)
-    if run.records:
-        print(f"report: {run.folder / 'report.html'}")
-    if not finished:
-        print(f"the time was up; go on with `explore resume {run.folder}`")
-    return status
-
-
-# ---- looking
-
-
-def _front(argv: list[str]) -> int:
-    parser = of_run("front")
-    parser.add_argument("--json", action="store_true", help="print a JSON object a line")
-    parser.add_argument("--plot", type=path, metavar="FILE", help="draw a .png, .svg or .pdf")
-    parser.add_argument(
-        "--over",
-        type=objectives,
-        default="time,memory",
-        metavar="time,memory,error",
-        help="objectives of the front, of time, memory, error, workspace",
-    )
-    add_limits(parser)
-    from explore.commands.commands import show_front
-
-    return show_front(parser.parse_args(argv))
-
-
-SHOWN = {
-    "source": "print its kernels and the plan of their launches",
-    "derivation": "print the outline of its derivation",
-    "laws": "print every law of its derivation",
-    "constraints": "print the constraints on its parameters",
-    "json": "print it as a JSON object; without an ID, those of the table, one a line",
-}
-
-
-def _show(argv: list[str]) -> int:
-    from explore.commands.run_table import add_table
-
-    parser = of_run("show")
-    parser.add_argument(
-        "id", nargs="?", metavar="ID", help="a variant, or the beginning of its name"
-    )
-    what = parser.add_mutually_exclusive_group()
-    for option, told in SHOWN.items():
-        what.add_argument(f"--{option}", action="store_true", help=told)
-    what.add_argument(
-        "--lost-forms", action="store_true", help="print forms that were not derived, as JSON"
-    )
-    what.add_argument("--stage", metavar="NAME", help="print the laws of this stage")
-    add_table(parser)
-    add_trust(parser)
-    from explore.commands.commands import show
-
-    return show(parser.parse_args(argv))
-
-
-def _report(argv: list[str]) -> int:
-    parser = of_run("report")
-    parser.add_argument(
-        "--out", type=path, metavar="FILE", help="the report's file (default: RUN/report.html)"
-    )
-    from explore.commands.commands import report
-
-    return report(parser.parse_args(argv))
-
-
-def _pick(argv: list[str]) -> int:
-    parser = of_run("pick")
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--fastest", action="store_true", help="pick the fastest variant (default)")
-    which.add_argument("--smallest", action="store_true", help="pick that of the least memory")
-    which.add_argument("--id", metavar="ID", help="pick the variant of this name")
-    add_limits(parser)
-    parser.add_argument(
-        "--export", type=path, metavar="DIR", help="write it, with hosts that run it"
-    )
-    add_trust(parser)
-    parser.add_argument("--json", action="store_true", help="print it as a JSON object")
-    from explore.commands.commands import pick_variant
-
-    return pick_variant(parser.parse_args(argv))
-
-
-def _compare(argv: list[str]) -> int:
-    parser = of_run("compare")
-    add_peers(parser)
-    add_trust(parser)
-    parser.add_argument("--json", action="store_true", help="print a JSON object a peer")
-    from explore.commands.commands import compare
-
-    return compare(parser.parse_args(argv))
-
-
-def _export(argv: list[str]) -> int:
-    parser = of_run("export")
-    parser.add_argument("--t4", type=path, metavar="FILE.json", help="write T4 results; - prints")
-    parser.add_argument("--csv", type=path, metavar="FILE.csv", help="a row a variant; - prints")
-    given = parser.parse_args(argv)
-    if given.t4 is None and given.csv is None:
-        parser.error("expected --t4 FILE, --csv FILE or both")
-    from explore.commands.commands import export_run
-
-    return export_run(given)
-
-
-def _net(argv: list[str]) -> int:
-    from explore.commands.network_commands import net
-
-    return net(argv)
-
-
-def _diff(argv: list[str]) -> int:
-    parser = of_run("diff")
-    parser.add_argument("other", type=path, metavar="RUN", help="the folder of the later run")
-    parser.add_argument(
-        "--fail-if-slower",
-        type=part,
-        metavar="5%",
-        help="exit with 1 if the front, or a variant of it, is slower by more than that",
-    )
-    from explore.commands.records_commands import diff
-
-    return diff(parser.parse_args(argv))
-
-
-def _records(argv: list[str]) -> int:
-    parser = parser_of("records")
-    parser.add_argument(
-        "action",
-        nargs="?",
-        default="list",
-        choices=("list", "export", "merge", "prune"),
-        metavar="ACTION",
-        help="list (default), export FILE, merge FILE…, or prune",
-    )
-    parser.add_argument(
-        "files",
-        nargs="*",
-        type=path,
-        metavar="FILE",
-        help="the file to write; to merge: files of records, exported ones, or folders of runs",
-    )
-    parser.add_argument(
-        "--records", type=path, metavar="FILE", help="the file of records (default: your own)"
-    )
-    parser.add_argument(
-        "--other-versions", action="store_true", help="prune what other versions measured"
-    )
-    parser.add_argument("--older", type=days, metavar="90d", help="prune what is older than that")
-    parser.add_argument(
-        "--to", type=usage(parse_bytes), metavar="16MiB", help="prune down to a size"
-    )
-    from explore.commands.records_commands import records
-
-    return records(parser.parse_args(argv))
-
-
-def _completion(argv: list[str]) -> int:
-    from explore.commands.completion import SHELLS, script
-
-    parser = parser_of("completion")
-    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
-    shell = parser.parse_args(argv).shell
-    options = {name: _options_of(command) for name, command in _commands().items()}
-    known = named_programs()
-    examples = [name for name, program in known.items() if not program.sizes]
-    layers = [name for name in known if name not in examples]
-    print(script(shell, {"": _options_of(_start), **options}, examples, layers), end="")
-    return 0
-
-
-def _options_of(command: Callable[[list[str]], int]) -> str:
-    """The long options of a command, as its parser says them."""
-    said = io.StringIO()
-    with redirect_stdout(said), suppress(SystemExit):
-        command(["--words-to-complete"])
-    return said.getvalue().strip()
-
-
-def _serve(argv: list[str]) -> int:
-    from explore.commands.serve import main as serve
-
-    return serve(argv)
-
-
-def _devices(argv: list[str]) -> int:
-    from codegen.instruction_trial import instructions_of
-    from codegen.runtime.doctor import main as doctor
-    from explore.commands.toolchain_commands import compiled_for
-
-    status = doctor(argv, instructions_of)
-    if "--json" not in argv:
-        print(compiled_for())
-    return status
-
-
-def _toolchain(argv: list[str]) -> int:
-    parser = parser_of("toolchain")
-    parser.add_argument(
-        "name", choices=("mali", "adreno"), metavar="NAME", help="mali or adreno; one serves both"
-    )
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        "--from",
-        dest="source",
-        type=path,
-        metavar="FOLDER",
-        help="take the packages from a folder that --save wrote",
-    )
-    what.add_argument(
-        "--save", type=path, metavar="FOLDER", help="only fetch the packages, to this folder"
-    )
-    what.add_argument("--remove", action="store_true", help="remove it from the user's cache")
-    from explore.commands.toolchain_commands import toolchain
-
-    return toolchain(parser.parse_args(argv))
+def _starts_workers(given: Sequence[str]) -> bool:
+    """True if the words are those of a run on this machine, as far as can be told at once."""
+    run = bool(given) and (given[0] == "resume" or given[0] not in COMMANDS)
+    return run and not any(word.split("=")[0] in WITHOUT_WORKERS for word in given)
 
 
 if __name__ == "__main__":

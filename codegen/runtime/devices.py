@@ -74,6 +74,20 @@ def working(found: Sequence[Device | Broken]) -> tuple[Device, ...]:
     return tuple(device for device in found if isinstance(device, Device))
 
 
+def kind_of(device: Device) -> tuple[str, ...]:
+    """The name, platform, version and driver of a device: times of one are those of all that share
+    them."""
+    return device.name, device.platform, device.version, device.driver
+
+
+def of_each_kind(found: Sequence[Device | Broken]) -> tuple[Device, ...]:
+    """The first device of each kind among the entries of a list; simulators only where there is
+    nothing else."""
+    usable = working(found)
+    real = [device for device in usable if not device.simulator] or usable
+    return tuple({kind_of(device): device for device in reversed(real)}.values())[::-1]
+
+
 def known_libraries() -> frozenset[str]:
     """The libraries of the runtimes that worked when they were last tried, however long ago."""
     return frozenset(device.library for device in working(_remembered(math.inf)))

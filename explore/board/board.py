@@ -21,6 +21,7 @@ from explore.measure.reference import inputs_of, largest_error
 from explore.measure.reference_file import load_reference
 from explore.options.options import Options
 from explore.options.stored_fields import Fields
+from explore.record_book.device_facts import LIMITS
 from explore.results.read_record import NEVER
 from explore.results.version import version
 from explore.workers.pool import Pool
@@ -103,5 +104,4 @@ class Board:
         """The limits of the board's device, measured there."""
         found = self._asked("limits")
         number = partial(found.number, most=NEVER * 1e3)
-        names = ("peak_flops", "bandwidth", "launch_ns", "event_ns", "yardstick_ns")
-        return {name: found.maybe(name, number) for name in names}
+        return {name: found.maybe(name, number) for name in LIMITS}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from codegen.instruction_trial import own_instructions
-from codegen.runtime.devices import Device, choose, devices, working
+from codegen.runtime.devices import Device, devices, kind_of, of_each_kind, working
 from constraints.devices import Profile
 from explore.building.build_variant import builder
 from explore.building.build_worker import BUILD_LIMIT, BUILD_MEMORY, work
@@ -45,7 +45,7 @@ class Cluster:
     def hired(self) -> dict[str, Hired]:
         """The workers that are there now, by address, as far as they have told who they are; one of
         another version is left out, and that is noted."""
-        there = self.client.scheduler_info(n_workers=-1)["workers"]
+        there = self._there()
         for worker, told in there.items():
             if worker not in self._asked:
                 owned = owned_by(told.get("resources") or {})
@@ -67,24 +67,35 @@ class Cluster:
             return None
         return hired
 
-    def device(self, spec: str | None) -> Device:
-        """The device of a worker that a number, part of a name, `gpu` or `cpu` means; waits until a
-        worker with a device is there."""
+    def kinds(self) -> tuple[Device, ...]:
+        """A device of each kind that workers own; waits until a worker with a device is there, and
+        for a while until all that are there have told what they own."""
         until = time.monotonic() + JOINING
-        while not (found := [h.device for h in self.hired().values() if h.device is not None]):
-            if time.monotonic() > until:
+        while True:
+            found = [h.device for h in self.hired().values() if h.device is not None]
+            late = time.monotonic() > until
+            if found and (late or self._all_told()):
+                return of_each_kind(found)
+            if late:
                 raise UserError(
                     f"no worker of the cluster owns a device: start one with `--nthreads 1 "
                     f'--resources "{PREFIX}0=1"`, where 0 is its number in `explore devices` there'
                 )
             time.sleep(0.1)
-        return choose(spec, tuple(found))
 
-    def kinds(self) -> list[Device]:
-        """A device of each kind that workers own."""
-        self.device(None)
-        found = [h.device for h in self.hired().values() if h.device is not None]
-        return list({_kind(device): device for device in found}.values())
+    def _all_told(self) -> bool:
+        """True if every worker that is there has told who it is."""
+        return self._there().keys() <= self._hired.keys()
+
+    def _there(self) -> Mapping[str, Mapping[str, Any]]:
+        """The workers that the scheduler knows, by address, with what they told it."""
+        there: Mapping[str, Mapping[str, Any]] = self.client.scheduler_info(n_workers=-1)["workers"]
+        return there
+
+    @property
+    def address(self) -> str:
+        """The address of the scheduler, where others join the same cluster."""
+        return str(self.client.scheduler.address)
 
     def _builders(self) -> Mapping[str, Device | None]:
         """The workers that own no device; with them a device of their machine, if it has one."""
@@ -95,7 +106,7 @@ class Cluster:
         return {
             worker: hired.device
             for worker, hired in self.hired().items()
-            if hired.device is not None and _kind(hired.device) == _kind(device)
+            if hired.device is not None and kind_of(hired.device) == kind_of(device)
         }
 
     # ---- for a run
@@ -129,15 +140,10 @@ class Cluster:
         return asked.result(timeout=ASKED)
 
 
-def _kind(device: Device) -> tuple[str, ...]:
-    """What devices share that take part in one search: times of one are those of all."""
-    return device.name, device.platform, device.version, device.driver
-
-
 def _builder(device: Device | None, group: int, half: bool, own: Device | None) -> "partial[Any]":
     """The setup of a builder on a machine that has the device `own`: it builds for it if that is of
     the kind measured on; else kernels are first built where they run."""
-    same = own is not None and device is not None and _kind(own) == _kind(device)
+    same = own is not None and device is not None and kind_of(own) == kind_of(device)
     return partial(builder, own if same else None, group, half)
 
 

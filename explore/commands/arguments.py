@@ -5,7 +5,7 @@ import argparse
 from pathlib import Path
 
 from constraints.devices import PROFILES
-from explore.commands.board_token import add_token
+from explore.board.board_token import add_token
 from explore.options.option_values import names, number
 from explore.options.options import PEERS, Options, ways
 from explore.options.units import parse_bytes, parse_seconds
@@ -52,7 +52,8 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     where.add_argument(
         "--device",
         metavar="D",
-        help="a device: number, part of a name, gpu, cpu (default: the first GPU, else a CPU)",
+        help="a device: number, part of a name, gpu, cpu; each: one of every kind "
+        "(default: the first GPU, else a CPU)",
     )
     where.add_argument(
         "--profile",

@@ -5,7 +5,7 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
@@ -17,6 +17,7 @@ from explore.export.export_variant import export, kernel_text
 from explore.export.t4_results import to_t4
 from explore.files.whole_files import write_whole
 from explore.options.units import show_bytes, show_time
+from explore.report.runs_beside import REPORT, lines_beside, runs_in, write_beside
 from explore.report.summary import summary
 from explore.report.table import front_lines
 from explore.report.time_notes import told_of_times
@@ -31,9 +32,17 @@ from explore.run.trusted_plans import TrustedPlans
 from ir.errors import UserError
 from ir.text.counted import counted
 
+INTERRUPTED = 130
+
 
 def show_front(given: argparse.Namespace) -> int:
-    """Run `explore front RUN`: print the variants of a run's front; returns the exit status."""
+    """Run `explore front RUN`: print the variants of a run's front, or, of runs on several
+    devices, their fronts side by side; returns the exit status."""
+    if (inner := runs_in(given.run)) and not given.json and given.plot is None:
+        print("\n".join(lines_beside(given.run)))
+        return 0
+    if inner:
+        raise UserError(f"{given.run} has a run for each device: name one, such as {inner[0]}")
     run = Run(given.run)
     records = run.records
     limits = limits_of(given.max_memory, given.max_time, given.max_error)
@@ -60,6 +69,20 @@ def show_front(given: argparse.Namespace) -> int:
     for line in lost_lines(lost) if found else none_ran(records, lost):
         print(line, file=sys.stderr)
     return 0 if found else 1
+
+
+def ran(go: Callable[[], tuple[Run, bool]]) -> int:
+    """Carry out a run and print its front; returns the exit status."""
+    try:
+        run, finished = go()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    status = print_front(run, run.front)
+    if run.records:
+        print(f"report: {run.folder / REPORT}")
+    if not finished:
+        print(f"the time was up; go on with `explore resume {run.folder}`")
+    return status
 
 
 def print_front(run: Run, found: Sequence[Record]) -> int:
@@ -179,11 +202,16 @@ def _constraints(run: Run, record: Record) -> list[str]:
 
 
 def report(given: argparse.Namespace) -> int:
-    """Run `explore report RUN`: write the HTML report of a run; returns the exit status."""
+    """Run `explore report RUN`: write the HTML report of a run, or of those of several devices side
+    by side; returns the exit status."""
     from explore.pages.report import write_report  # here: slow to import
 
+    if runs_in(given.run):
+        print(write_beside(given.run, given.out or given.run / REPORT))
+        return 0
+
     run = Run(given.run)
-    file = given.out or Path(given.run) / "report.html"
+    file = given.out or Path(given.run) / REPORT
     write_report(file, run.records, run.environment, run.peers, run.lost_forms, str(given.run))
     print(file)
     return 0

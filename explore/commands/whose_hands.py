@@ -1,37 +1,70 @@
-"""Who builds and measures the variants of a run, and on which device, as options say."""
+"""Who builds and measures the variants of a run, and on which devices, as options say."""
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
+from codegen.runtime.devices import Broken, Device, choose, devices, of_each_kind
 from explore.board.board import Board
-from explore.commands.board_token import VARIABLE, token_of
+from explore.board.board_token import VARIABLE, token_of
 from explore.options.options import Options
 from explore.run.target import Target, target_of
 from explore.run.worker_pools import Here
 from explore.workers.hands import Hands
 from ir.errors import UserError
 
+EACH = "each"  # in place of a device: one of every kind
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """The hands that build and measure, the devices that they own, and the address where others
+    join them if they are a cluster's."""
+
+    hands: Hands
+    devices: Callable[[], Sequence[Device | Broken]]
+    cluster: str | None = None
+
 
 @contextmanager
-def hands_of(given: argparse.Namespace, options: Options) -> Iterator[tuple[Target, Hands]]:
-    """The target and the hands of a run: this machine's, or those of the cluster that is named."""
+def workplace(given: argparse.Namespace, options: Options) -> Iterator[Workplace]:
+    """The workplace that options name: this machine, a cluster, or a board."""
     if given.cluster is None and given.board is None:
-        yield target_of(given.device, given.profile, options.limits), Here()
+        yield Workplace(Here(), devices)
         return
-    if given.profile is not None:
+    if getattr(given, "profile", None) is not None:
         raise UserError("--cluster and --board measure on devices: expected no profile")
     if options.against:
         raise UserError("no peer is measured elsewhere: `explore compare` does where the device is")
     if given.board is not None:
         board = _board(given)
-        yield target_of(board.device(), None, options.limits), board
+        yield Workplace(board, lambda: (board.device(),))
         return
+    with of_cluster(given.cluster, options) as place:
+        yield place
+
+
+@contextmanager
+def of_cluster(address: str, options: Options) -> Iterator[Workplace]:
+    """The workplace that a cluster is."""
     from explore.cluster.cluster import joined  # here: Dask takes a second to import
 
-    with joined(given.cluster, options.workers, _note) as cluster:
-        yield target_of(cluster.device(given.device), None, options.limits), cluster
+    with joined(address, options.workers, _note) as cluster:
+        yield Workplace(cluster, cluster.kinds, cluster.address)
+
+
+def targets_of(given: argparse.Namespace, place: Workplace, options: Options) -> list[Target]:
+    """The targets that options name at a workplace: one device or profile, or, for `each`, a device
+    of every kind that is there."""
+    if given.profile is not None:
+        return [target_of(None, given.profile, options.limits)]
+    found = place.devices()
+    if given.device == EACH and (kinds := of_each_kind(found)):
+        return [target_of(device, None, options.limits) for device in kinds]
+    spec = None if given.device == EACH else given.device
+    return [target_of(choose(spec, found), None, options.limits)]
 
 
 def _board(given: argparse.Namespace) -> Board:

@@ -28,9 +28,8 @@ ROOM = 1 << 16  # bytes of a file beside its arrays
 def stored_reference(program: Program, seed: int, folder: Path, sha256: str | None = None) -> Path:
     """The file with a program's reference in `folder`; it is computed and written, unless a file
     with the hash `sha256` is there."""
-    shapes = [shape_of(part) for _, part in parts_of(type_of(program.body))]
     with OwnFolder.opened(folder) as own:
-        if sha256 is None or not _holds(own, shapes, sha256):
+        if sha256 is None or not _holds(own, _shapes_of(program), sha256):
             _write(own, _demanded(program, seed))
     return folder / FILE
 
@@ -70,13 +69,29 @@ def _holds(own: OwnFolder, shapes: Sequence[tuple[int, ...]], sha256: str) -> bo
     if not own.is_file(FILE) or os.lstat(FILE, dir_fd=own.fd).st_size > most:
         return False
     try:
-        if hash_of(own.path / FILE) != sha256:
-            return False
-        found = load_reference(own.path / FILE)
+        same = hash_of(own.path / FILE) == sha256
+    except OSError:
+        return False
+    return same and _of_shapes(own.path / FILE, shapes)
+
+
+def _of_shapes(file: Path | bytes, shapes: Sequence[tuple[int, ...]]) -> bool:
+    """True if a file, or its bytes, holds results of these shapes."""
+    try:
+        found = load_reference(file)
     except (OSError, ValueError, TypeError, KeyError, EOFError, BadZipFile):
         return False
     exact = [meant.output for meant in found.exact or ()]
     return all([a.shape for a in made] == [*shapes] for made in (found.outputs, exact) if made)
+
+
+def is_reference_of(program: Program, content: bytes) -> bool:
+    """True if the bytes of a file hold a reference with results of a program's shapes."""
+    return _of_shapes(content, _shapes_of(program))
+
+
+def _shapes_of(program: Program) -> list[tuple[int, ...]]:
+    return [shape_of(part) for _, part in parts_of(type_of(program.body))]
 
 
 def _array(data: bytes) -> Array:

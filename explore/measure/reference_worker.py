@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from explore.measure.kept_references import keep_reference
 from explore.measure.reference_file import hash_of, stored_reference
 from explore.results.records import Failed
 from explore.workers.pool import Pool
@@ -49,6 +50,7 @@ def reference_in_time(
     result: tuple[Path, str] | Failed = done[0].result
     if isinstance(result, Failed):
         raise UserError(_told(program, result, limit))
+    keep_reference(program, seed, result[0])
     return result
 
 

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 VARIABLE = "CONVLIFT_RECORDS"  # names another file; the empty text, none
 FILE = "records.sqlite"
-FORMAT = 1
+FORMAT, READ = 2, (1, 2)  # a file of format 1 has no facts of devices
 PATIENCE = 20.0  # seconds that a process waits for others
 
 TABLES = {
@@ -37,7 +37,12 @@ TABLES = {
   time_ns REAL, memory_bytes INTEGER, unix_s REAL NOT NULL, details BLOB NOT NULL,
   UNIQUE (subject, place, version, here, variant)
 )""",
+    "device_facts": """CREATE TABLE device_facts (
+  place INTEGER NOT NULL, version TEXT NOT NULL, facts TEXT NOT NULL, unix_s REAL NOT NULL,
+  UNIQUE (place, version)
+)""",
 }
+ABSENT = {1: ("device_facts",)}
 
 
 def user_file() -> Path | None:
@@ -77,6 +82,11 @@ def connect(file: Path) -> tuple[sqlite3.Connection, bool]:
     return connection, writable
 
 
+def absent_from(connection: sqlite3.Connection) -> tuple[str, ...]:
+    """The tables that a book of an older format lacks, which only reading leaves so."""
+    return ABSENT.get(_format(connection), ())
+
+
 def patiently(act: Callable[[], T]) -> T:
     """The result of an act on a book, tried again while other processes are writing: SQLite's own
     patience does not cover every case in which it is told to wait."""
@@ -92,13 +102,14 @@ def patiently(act: Callable[[], T]) -> T:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    """Create the tables in a file that is empty."""
+    """Create the tables that are missing: all in a file that is empty, some in one of an older
+    format."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        (held,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if not held:
-            for sql in TABLES.values():
-                connection.execute(sql)
+        missing = TABLES if _is_empty(connection) else ABSENT.get(_format(connection), ())
+        for name in missing:
+            connection.execute(TABLES[name])
+        if missing:
             connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
     except BaseException:
@@ -106,8 +117,19 @@ def _create(connection: sqlite3.Connection) -> None:
         raise
 
 
-def _demand_our_tables(connection: sqlite3.Connection, file: Path) -> None:
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    (held,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return not held
+
+
+def _format(connection: sqlite3.Connection) -> int:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def _demand_our_tables(connection: sqlite3.Connection, file: Path) -> None:
+    found = _format(connection)
     sql = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"
-    if version != FORMAT or set(connection.execute(sql)) != set(TABLES.items()):
+    ours = {(name, text) for name, text in TABLES.items() if name not in ABSENT.get(found, ())}
+    if found not in READ or set(connection.execute(sql)) != ours:
         raise UserError(f"{file} is damaged, or no file of records: its tables are others")

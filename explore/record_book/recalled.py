@@ -53,6 +53,11 @@ class Recalled:
         count, and the known front is measured again."""
         return max(len(self.again), variants - len(self.tried)) if self.tried else variants
 
+    def settles(self, variants: int) -> bool:
+        """True if as many variants were tried here as are asked for: nothing is searched, and only
+        the known front is measured again."""
+        return bool(self.again) and len(self.tried) >= variants
+
 
 NOTHING = Recalled()
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from explore.options.stored_fields import TEXT, Damaged, Fields
-from explore.record_book.book_file import connect, patiently
+from explore.record_book.book_file import absent_from, connect, patiently
+from explore.record_book.device_facts import DeviceFacts, facts_from
 from explore.record_book.entries import Entry, Place, Subject, entry_from, identity_from, packed
 from explore.record_book.program_identity import Identity
 from ir.errors import UserError
@@ -47,6 +48,7 @@ class RecordBook:
         self.file, self._limit = file, limit_bytes
         with self._told():
             self._connection, self.writable = connect(file)
+            self._absent = absent_from(self._connection)
 
     def add(self, entries: Iterable[Entry]) -> int:
         """Keep entries, durable against the end of this process on return; each replaces an
@@ -141,6 +143,26 @@ class RecordBook:
             fields = dict(zip((*_FIELDS, "version", "here", "details"), row, strict=True))
             yield from _readable(fields, _entry)
 
+    # ---- facts of devices
+
+    def keep_facts(self, place: Place, version: str, facts: DeviceFacts, unix_s: float) -> None:
+        """Keep what a version found out about a device; it replaces what it found out before."""
+        with self._changing():
+            self._connection.execute(
+                "INSERT OR REPLACE INTO device_facts VALUES (?, ?, ?, ?)",
+                [self._place(place), version, facts.dump(), unix_s],
+            )
+
+    def facts(self, place: Place, version: str) -> DeviceFacts | None:
+        """What a version found out about a device; None if that is not known."""
+        if "device_facts" in self._absent:
+            return None
+        sql = """SELECT facts FROM device_facts JOIN place ON place.id = device_facts.place
+  WHERE device = ? AND platform = ? AND driver = ? AND limits = ? AND version = ?"""
+        key = place.device, place.platform, place.driver, place.limits, version
+        found = [f for (text,) in self._rows(sql, key) for f in _readable({"facts": text}, _facts)]
+        return found[0] if found else None
+
     # ---- its size
 
     def forget(self, *, other_than: str | None = None, before: float = 0.0) -> int:
@@ -151,6 +173,10 @@ class RecordBook:
                 "DELETE FROM entry WHERE version != coalesce(?, version) OR unix_s < ?",
                 [other_than, before],
             ).rowcount
+            self._connection.execute(
+                "DELETE FROM device_facts WHERE version != coalesce(?, version) OR unix_s < ?",
+                [other_than, before],
+            )
             self._orphans()
         self._compact()
         return gone
@@ -172,6 +198,9 @@ class RecordBook:
             self._compact()
 
     def _orphans(self) -> None:
+        self._connection.execute(
+            "DELETE FROM device_facts WHERE place NOT IN (SELECT place FROM entry)"
+        )
         for table in ("subject", "place"):
             self._connection.execute(
                 f"DELETE FROM {table} WHERE id NOT IN (SELECT {table} FROM entry)"
@@ -239,6 +268,10 @@ def _readable(fields: dict[str, Any], read: Any) -> Iterator[Any]:
         yield read(fields)
     except (Damaged, ValueError, TypeError, zlib.error):
         return
+
+
+def _facts(fields: dict[str, Any]) -> DeviceFacts:
+    return facts_from(fields["facts"])
 
 
 def _entry(fields: dict[str, Any]) -> Entry:

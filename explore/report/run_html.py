@@ -60,8 +60,8 @@ def _plane(records: Sequence[Record]) -> str:
     """The picture of all variants, memory to the right and time upwards, both logarithmic; the
     front is a line."""
     shown, best = usable(records)[:MOST], front(records)
-    x, right = _scale([_memory(r) for r in (*shown, *best)], LEFT, WIDE - RIGHT)
-    y, up = _scale([r.time_ns or 1.0 for r in (*shown, *best)], HIGH - BOTTOM, TOP)
+    x, right = scale_over([_memory(r) for r in (*shown, *best)], LEFT, WIDE - RIGHT)
+    y, up = scale_over([r.time_ns or 1.0 for r in (*shown, *best)], HIGH - BOTTOM, TOP)
     colour = colours(r.variant.family for r in shown)
     dots = "".join(
         f'<circle cx="{x(_memory(r)):.1f}" cy="{y(r.time_ns or 1.0):.1f}" r="2.5" '
@@ -110,7 +110,7 @@ def _memory(r: Record) -> float:
     return float(max(1, r.memory_bytes or 1))
 
 
-def _scale(values: Sequence[float], start: float, end: float) -> tuple[Scale, list[float]]:
+def scale_over(values: Sequence[float], start: float, end: float) -> tuple[Scale, list[float]]:
     """The logarithmic scale from the values to a range of the picture, and its ticks: the least
     value, one in the middle, and the largest."""
     low, high = min(values), max(values)

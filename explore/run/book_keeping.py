@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from explore.options.options import Options
 from explore.record_book.book_file import user_file
+from explore.record_book.device_facts import DeviceFacts
 from explore.record_book.entries import Place, Subject, entry_of
 from explore.record_book.program_identity import identity_of
 from explore.record_book.recalled import NOTHING, Recalled, recalled
@@ -91,6 +93,26 @@ class BookKeeping:
         except UserError as error:
             self._gave_up(error)
             return NOTHING
+
+    def facts(self, known: Recalled, variants: int) -> DeviceFacts | None:
+        """The facts of the device that spare a run which has nothing to search from finding them
+        again; None for any other run."""
+        if self.book is None or not known.settles(variants):
+            return None
+        try:
+            return self.book.facts(self.place, version())
+        except UserError as error:
+            self._gave_up(error)
+            return None
+
+    def keep_facts(self, facts: DeviceFacts) -> None:
+        """Keep what was found out about the device, unless the book cannot be written."""
+        if self.book is None or self.failed or not self.book.writable:
+            return
+        try:
+            self.book.keep_facts(self.place, version(), facts, time.time())
+        except UserError as error:
+            self._gave_up(error)
 
     def keep(self, records: Sequence[Record]) -> None:
         """Keep the outcomes of records, unless the book cannot be written; that is noted once."""

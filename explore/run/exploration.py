@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from explore.measure.front_again import measure_again
+from explore.measure.kept_references import kept_reference
 from explore.measure.reference_worker import reference_in_time
 from explore.options.options import Options
 from explore.peers.peers import measure_peers
@@ -57,10 +59,11 @@ class Exploration:
             builders: Workers = stack.enter_context(
                 self.hands.builders(self.options, self.target.device, self.target.profile)
             )
+            kept = self._kept_reference()
+            device = None if kept is None else stack.enter_context(self._meters(kept))
             found = self._derived(builders)
-            device = self._device()
-            if device is not None:
-                stack.enter_context(device)
+            if device is None and self.target.device is not None:
+                device = stack.enter_context(self._meters(self._reference()))
             loop = self._loop(found, builders, device, before)
             finished = loop.run()
             builders.close()
@@ -83,11 +86,20 @@ class Exploration:
             self.watch.note(narrowing(self.options.domain, found.left))
         return found
 
-    def _device(self) -> Workers | None:
-        """The worker on the device, started after the right results are known; None if no device is
-        here."""
-        if self.target.device is None:
+    def _kept_reference(self) -> Path | None:
+        """The file with what is right, if an earlier run computed it, so that the worker on the
+        device can begin while forms are derived; else None."""
+        if self.target.device is None or self.store.environment.reference is not None:
             return None
+        kept = kept_reference(self.program, self.options.seed, self.store.folder)
+        if kept is None:
+            return None
+        file, sha256 = kept
+        self.store.keep_reference(sha256)
+        return file
+
+    def _reference(self) -> Path:
+        """The file with what is right, computed unless the run has it."""
         options, store = self.options, self.store
         limit, known = options.time_limit, store.environment.reference
         left_s = None if limit is None else self.begun + limit - time.monotonic()
@@ -95,7 +107,12 @@ class Exploration:
             self.program, options.seed, store.folder, known, self.watch.note, left_s
         )
         store.keep_reference(sha256)
-        return self.hands.meters(file, self.program, options, self.target.device)
+        return file
+
+    def _meters(self, file: Path) -> Workers:
+        """The worker on the device, which checks results by those in a file."""
+        assert self.target.device is not None
+        return self.hands.meters(file, self.program, self.options, self.target.device)
 
     def _loop(
         self,

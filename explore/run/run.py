@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from codegen.runtime.devices import devices
 from explore.bounds.least_bytes import moved_bytes
 from explore.bounds.products_of_program import products
 from explore.bounds.program_work import operations, whole_operations
@@ -20,6 +21,7 @@ from explore.options.units import parse_bytes, parse_seconds
 from explore.pages.live_page import LivePage
 from explore.pages.report import page
 from explore.pages.report_data import Told
+from explore.record_book.device_facts import LIMITS, DeviceFacts
 from explore.record_book.recalled import Recalled
 from explore.report.progress import Watch
 from explore.report.run_html import run_html, summary_line
@@ -34,9 +36,9 @@ from explore.run.compiled_variant import Compiled
 from explore.run.exploration import Exploration
 from explore.run.loop import first_round
 from explore.run.source import Source
-from explore.run.target import Target, numbers_of, target_again, tried
+from explore.run.target import Devices, Target, numbers_of, target_again, tried
 from explore.run.trusted_plans import TrustedPlans
-from explore.run.worker_pools import Here
+from explore.run.worker_pools import Here, Knowing
 from explore.workers.hands import Hands
 from ir.core.nodes import Program
 from ir.errors import UserError
@@ -176,9 +178,20 @@ def start(
     with ExitStack() as stack:
         books = stack.enter_context(BookKeeping.begun(records, program, target))
         known = books.tell(options, environment.started_unix_s)  # before the device is measured
-        measured = _with_limits(environment, target, hands)
+        facts = books.facts(known, options.variants)
+        asked = hands if facts is None else Knowing(hands, facts)
+        measured = _with_limits(environment, target, asked)
         store = stack.enter_context(Store.create(folder, measured))
+        target = tried(target, asked)
+        if facts is None and target.device is not None:
+            books.keep_facts(_facts(measured, target))
         return _explore(store, program, options, target, begun, books, known, hands, live)
+
+
+def _facts(measured: Environment, target: Target) -> DeviceFacts:
+    """The facts about a target's device that a run found out."""
+    limits = {name: getattr(measured.bounds, name) for name in LIMITS}
+    return DeviceFacts(limits, target.profile.instructions)
 
 
 def _with_limits(environment: Environment, target: Target, hands: Hands) -> Environment:
@@ -197,17 +210,22 @@ def _with_limits(environment: Environment, target: Target, hands: Hands) -> Envi
 
 
 def resume(
-    folder: Path, records: Records = None, hands: Hands | None = None, live: int | None = None
+    folder: Path,
+    records: Records = None,
+    hands: Hands | None = None,
+    there: Devices = devices,
+    live: int | None = None,
 ) -> tuple[Run, bool]:
-    """The run of a folder after it has gone on, on the same device, and True if it went through to
-    the end. `live` is as in `start`."""
+    """The run of a folder after it has gone on, on the same device or, where `hands` own the
+    devices `there`, one of its kind; and True if it went through to the end. `live` is as in
+    `start`."""
     hands = hands or Here()
     begun = time.monotonic()
     with Store.read(folder) as store:
         stored = store.environment
     options = Options.from_json(stored.options)
     source = Source.of(stored)
-    target = target_again(stored, options)
+    target = target_again(stored, options, there)
     now = environment_of(source, options, target)
     program = source.program(options)
     with (
@@ -215,6 +233,7 @@ def resume(
         Store.resume(folder, now) as store,
     ):
         known = books.tell(options, stored.started_unix_s)
+        target = tried(target, hands)
         return _explore(store, program, options, target, begun, books, known, hands, live)
 
 
@@ -231,7 +250,6 @@ def _explore(
 ) -> tuple[Run, bool]:
     """The run after exploring; `begun` is the start by the clock, so that measuring the device,
     deriving forms and computing the right results count in the time limit."""
-    target = tried(target, hands)
     before = store.records()
     plans = TrustedPlans(store.environment, jobs=options.workers)
     if target.device is not None:

@@ -1,9 +1,9 @@
 """The target of a run: a device that is here, or one that is not, given by its profile."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from codegen.runtime.devices import Device, choose, devices, working
+from codegen.runtime.devices import Broken, Device, choose, devices, working
 from constraints.devices import (
     CPU,
     H200,
@@ -21,6 +21,8 @@ from ir.errors import UserError
 
 # Operations of a kernel once unrolled: more takes compilers seconds, and seldom pays.
 QUICK_CODE = {"gpu": 1 << 11, "cpu": 1 << 9}
+Devices = Callable[[], Sequence[Device | Broken]]  # that are there
+
 MOST_ITEMS = 1024  # of a group: CPU runtimes allow more, and run them one after the other
 
 
@@ -102,12 +104,12 @@ def tried(target: Target, hands: Hands) -> Target:
     return replace(target, profile=replace(target.profile, instructions=found))
 
 
-def target_again(stored: Environment, options: Options) -> Target:
-    """The target of a stored run. If its device is not here, it is one of the same name, or else
-    the best one here: good for looking at the run, which can only go on on its own device."""
+def target_again(stored: Environment, options: Options, there: Devices = devices) -> Target:
+    """The target of a stored run. If its device is not there, it is one of the same name, or else
+    the best one: good for looking at the run, which can only go on on its own device."""
     if name := stored.options.get("profile"):
         return Target(with_overrides(profile(name), options.limits), None)
-    device = _likest(stored) or choose(None)
+    device = _likest(stored, there) or choose(None, there())
     return Target(with_overrides(profile_of(device), options.limits), device)
 
 
@@ -130,7 +132,7 @@ def stored_profile(stored: Environment, options: Options) -> Profile:
 
 def device_of(stored: Environment) -> Device:
     """The device that a run was made on; a user's error if it is not here."""
-    found = _likest(stored)
+    found = _likest(stored, devices)
     if found is None:
         raise UserError(
             f"{stored.where} is not here: the run was made on it, and its kernels are for it"
@@ -143,9 +145,9 @@ def device_of(stored: Environment) -> Device:
     return found
 
 
-def _likest(stored: Environment) -> Device | None:
-    """The device here that has the name of the stored run's (of several, the one with its driver);
+def _likest(stored: Environment, there: Devices) -> Device | None:
+    """The device there that has the name of the stored run's (of several, the one with its driver);
     None if there is none."""
     name = (stored.device, stored.platform)
-    here = [d for d in working(devices()) if (d.name, d.platform) == name]
-    return max(here, key=lambda d: d.driver == stored.driver, default=None)
+    found = [d for d in working(there()) if (d.name, d.platform) == name]
+    return max(found, key=lambda d: d.driver == stored.driver, default=None)

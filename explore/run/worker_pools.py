@@ -1,6 +1,7 @@
 """The processes of a run: those that build variants, and the one that runs them on the device."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from codegen.instruction_trial import own_instructions
@@ -13,6 +14,8 @@ from explore.measure.measure_variant import setup_for as meter_setup
 from explore.measure.reference import largest_error
 from explore.measure.roofline import measured as roofline
 from explore.options.options import Options
+from explore.record_book.device_facts import DeviceFacts
+from explore.workers.hands import Hands
 from explore.workers.pool import Pool
 from explore.workers.workers import Workers
 from ir.core.nodes import Program
@@ -36,6 +39,31 @@ class Here:
     def limits(self, device: Device) -> Mapping[str, float | None]:
         """The limits of a device, measured."""
         return roofline(device)
+
+
+@dataclass(frozen=True, slots=True)
+class Knowing:
+    """Hands that need not find out the facts of a device, since these are known; whatever else is
+    asked, others do."""
+
+    others: Hands
+    facts: DeviceFacts
+
+    def builders(self, options: Options, device: Device | None, profile: Profile) -> Workers:
+        """The workers of the others that derive forms and build variants."""
+        return self.others.builders(options, device, profile)
+
+    def meters(self, file: Path, program: Program, options: Options, device: Device) -> Workers:
+        """The workers of the others that run things on the device."""
+        return self.others.meters(file, program, options, device)
+
+    def instructions(self, device: Device) -> tuple[str, ...]:
+        """The instructions that the device is known to carry out."""
+        return self.facts.instructions
+
+    def limits(self, device: Device) -> Mapping[str, float | None]:
+        """The limits of the device, as they are known."""
+        return self.facts.limits
 
 
 def builder_pool(options: Options, device: Device | None, profile: Profile) -> Workers:

@@ -9,13 +9,16 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import IO, Any
 
-from explore.workers.nursery_main import NUMBER, Birth
+from explore.workers.birth import NUMBER, Birth
 
 _START = "import sys; from explore.workers.nursery_main import main; main(int(sys.argv[1]))"
+_LOADING = "import contextlib\nwith contextlib.suppress(Exception):\n  import {}\n"
 FORKS = sys.platform == "linux"  # elsewhere a fork of a process with libraries is not safe
 PATIENCE = 5.0  # seconds for the nursery to tell what it must know
 
@@ -63,11 +66,12 @@ class Forked:
 class Nursery:
     """The process that starts workers, and the socket on which it is asked to."""
 
-    def __init__(self, complaints: IO[bytes]) -> None:
+    def __init__(self, complaints: IO[bytes], modules: Sequence[str] = ()) -> None:
         self._asking, theirs = socket.socketpair()
         self._lock = threading.Lock()
+        loading = _LOADING.format(", ".join(modules)) if modules else ""
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _START, str(theirs.fileno())],
+            [sys.executable, "-P", "-c", loading + _START, str(theirs.fileno())],
             stdin=subprocess.DEVNULL,
             stdout=complaints,
             stderr=complaints,
@@ -103,6 +107,17 @@ class Nursery:
 
 _making = threading.Lock()
 _nurseries: dict[int, Nursery] = {}  # one of each process that forks
+
+
+def begin_nursery(modules: Sequence[str]) -> None:
+    """Begin the nursery of this process, if it has none, before any worker is asked for: it loads
+    the modules of these names meanwhile. What fails there fails in the workers again, which tell
+    it."""
+    if not FORKS:
+        return
+    with _making, tempfile.TemporaryFile() as complaints:
+        if (found := _nurseries.get(os.getpid())) is None or not found.alive:
+            _nurseries[os.getpid()] = Nursery(complaints, modules)
 
 
 def nursery(complaints: IO[bytes]) -> Nursery:

@@ -12,27 +12,15 @@ import pickle
 import select
 import signal
 import socket
-import struct
 import sys
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
+from explore.workers.birth import NUMBER, Birth
 from explore.workers.child_main import main as be_a_worker
 
-NUMBER = struct.Struct("q")  # how sizes, process ids and exit statuses travel
 HANDED = 4  # descriptors that come with a request
-
-
-@dataclass(frozen=True, slots=True)
-class Birth:
-    """A request for a worker: its recipe, and what a process inherits from who starts it."""
-
-    recipe: bytes
-    path: tuple[str, ...]  # where modules are
-    folder: str | None  # the current one
-    environment: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +41,7 @@ class Descriptors:
 def main(control: int) -> None:
     """Start a worker for each request from the socket `control`, and tell how each ended, until the
     socket closes."""
+    gc.disable()  # whatever it loads stays
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)

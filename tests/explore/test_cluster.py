@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from distributed import Client, Nanny, Scheduler, SpecCluster, Worker
 
-from codegen.runtime.devices import Device
+from codegen.runtime.devices import Device, kind_of
 from explore.cluster import cluster_pool
 from explore.cluster.cluster import LOOPBACK, joined
 from explore.cluster.cluster_pool import ClusterPool
@@ -58,10 +58,8 @@ def test_a_cluster_tries_the_variants_that_a_run_without_one_tries(
         cluster_of(one={}, own={"resources": {f"{PREFIX}{device.index}": 1}}) as made,
         joined(made.scheduler_address, 1, said.append) as cluster,
     ):
-        found = cluster.device(None)
-        assert (found.name, found.driver) == (device.name, device.driver)
-        with pytest.raises(UserError, match="no device `none such`"):
-            cluster.device("none such")
+        (found,) = cluster.kinds()
+        assert kind_of(found) == kind_of(device)
         there = target_of(found, None, ())
         start(source, options, there, tmp_path / "there", False, cluster)
     here, there_ = first_round(tmp_path / "here"), first_round(tmp_path / "there")

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
@@ -17,8 +18,12 @@ import pytest
 from codegen.runtime.devices import Device
 from explore.__main__ import main
 from explore.api import compile
+from explore.measure.kept_references import keep_reference, kept_reference
 from explore.measure.reference import inputs_of
+from explore.measure.reference_file import stored_reference
 from explore.options.options import Options
+from explore.record_book.book_file import absent_from
+from explore.record_book.device_facts import LIMITS, DeviceFacts
 from explore.record_book.distance import distance
 from explore.record_book.entries import Entry, Place, Subject, entry_from, entry_json, entry_of
 from explore.record_book.exchange import lines_of, merge
@@ -182,6 +187,71 @@ def test_a_row_that_is_no_entry_is_left_out(book: RecordBook) -> None:
     assert len(book.of_program(identity())) == 1
 
 
+# ---- facts of devices
+
+FACTS = DeviceFacts({**dict.fromkeys(LIMITS, 2.5), "bandwidth": None}, ("dot_ss",))
+
+
+def test_facts_of_a_device_are_found_again_for_the_same_driver_and_version(
+    book: RecordBook,
+) -> None:
+    book.keep_facts(HERE, version(), replace(FACTS, instructions=()), 1.0)
+    book.keep_facts(HERE, version(), FACTS, 2.0)
+    assert book.facts(HERE, version()) == FACTS
+    assert book.facts(HERE, "0.0.1") is None
+    assert book.facts(replace(HERE, driver="2.0"), version()) is None
+    book.forget(other_than="0.0.1")
+    assert book.facts(HERE, version()) is None
+
+
+def test_facts_that_somebody_changed_are_no_facts(book: RecordBook) -> None:
+    book.keep_facts(HERE, version(), FACTS, 1.0)
+    for wrong in ("{}", "[]", FACTS.dump().replace("dot_ss", "rm -rf"), "7", ""):
+        with sqlite3.connect(book.file) as connection:
+            connection.execute("UPDATE device_facts SET facts = ?", [wrong])
+        assert book.facts(HERE, version()) is None
+
+
+def test_a_book_of_the_older_format_is_read_and_brought_up_where_it_may_be_written(
+    book: RecordBook,
+) -> None:
+    kept = entries(5)
+    book.add(kept)
+    book.close()
+    with sqlite3.connect(book.file) as connection:
+        connection.execute("DROP TABLE device_facts")
+        connection.execute("PRAGMA user_version = 1")
+        connection.execute("PRAGMA journal_mode = DELETE")
+    shipped = sqlite3.connect(f"{book.file.resolve().as_uri()}?mode=ro", uri=True)
+    assert absent_from(shipped) == ("device_facts",)
+    shipped.close()
+    with RecordBook(book.file) as now:
+        assert len(now.of_program(identity())) == 5
+        now.keep_facts(HERE, version(), FACTS, 1.0)
+        assert now.facts(HERE, version()) == FACTS
+
+
+def test_a_kept_reference_is_that_of_the_program_and_the_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    program, folder = parse(CONV, "<test>"), tmp_path / "run"
+    folder.mkdir()
+    assert kept_reference(program, 3, folder) is None
+    file = stored_reference(program, 3, folder)
+    before = file.read_bytes()
+    keep_reference(program, 3, file)
+    file.unlink()
+    found = kept_reference(program, 3, folder)
+    assert found == (file, sha256(before).hexdigest())
+    assert file.read_bytes() == before
+    assert kept_reference(program, 4, folder) is None
+    assert kept_reference(parse(CONV, "<test>", {"M": 24}), 3, folder) is None
+    (kept,) = (tmp_path / "cache" / "convlift" / "references").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-1] + b"x")
+    assert kept_reference(program, 3, folder) is None
+
+
 # ---- what a search begins from
 
 
@@ -250,8 +320,10 @@ def test_a_program_that_is_known_has_only_its_best_measured_again(
         if outcome is not None
     ]
     file, given = tmp_path / "records.sqlite", tmp_path / "conv.lift"
+    limits = dict.fromkeys(LIMITS, 4321.0)
     with RecordBook(file) as book:
         book.add(known)
+        book.keep_facts(place_of(target), version(), DeviceFacts(limits, ()), 1.0)
     given.write_text(RENAMED)
     options = ["--device", str(device.index), "--variants", "5", "--families", "registers"]
     out = ["--records", str(file), "--jobs", "1", "--out", str(tmp_path / "run")]
@@ -263,6 +335,8 @@ def test_a_program_that_is_known_has_only_its_best_measured_again(
     run = Run(tmp_path / "run").records
     assert {r.variant.id for r in run} == again.keys()
     assert after.keys() == {e.record.variant.id for e in known}
+    bounds = Run(tmp_path / "run").environment.bounds
+    assert {name: getattr(bounds, name) for name in LIMITS} == limits  # nor were they measured
     for name in again:
         assert (after[name].time_ns or 0) > 100.0
 

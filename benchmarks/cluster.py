@@ -1,0 +1,357 @@
+"""Runs on clusters: several devices at once, and hosts of their own.
+
+    python -m benchmarks.cluster speedup [--layer vgg-7] [--variants 1000] [--own 0,1] [--jobs N]
+    python -m benchmarks.cluster alike   [--variants 12]
+    python -m benchmarks.cluster hosts   [--variants 24] [--cut 10]
+
+`speedup` measures the same variants, in random order, with each device that `--own` names for
+itself and with all of them at once: how many a second, and how their times differ when the others
+are busy. The devices must be of one kind.
+
+`alike` explores a program without a cluster, and on one of three workers, of which one is killed
+and one is stopped in the middle; the variants and their kernels must be the same.
+
+`hosts` (root, Linux) makes a network namespace, which is a host of its own, begins two workers in
+it, and cuts the link between the hosts while a run measures there.
+"""
+
+import argparse
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from tempfile import mkdtemp
+from threading import Thread
+from typing import Any
+
+from codegen.runtime.devices import Device, devices, working
+from explore.cluster.cluster import EACH, LOOPBACK, joined
+from explore.cluster.on_worker import PREFIX
+from explore.files.named_programs import meant
+from explore.measure.measure_variant import Again
+from explore.measure.reference_file import FILE
+from explore.options.options import Options
+from explore.options.units import show_time
+from explore.results.front import usable
+from explore.results.pace import Level
+from explore.results.records import Failed, Record
+from explore.run.run import Run, start
+from explore.run.source import Source
+from explore.run.target import target_of
+from explore.run.worker_pools import device_pool
+from ir.errors import UserError
+from ir.program_file import text_of
+
+HERE, THERE = "192.0.2.1", "192.0.2.2"  # of the two hosts: addresses for documentation
+BEST = 8  # variants whose times are compared, alone and beside busy devices
+TINY = """tiny(const weights : [[float]K]M, xs : [float]N) =
+  map(window -> map(kernel -> dot(window, kernel), weights), slide(K, 1, xs))
+where K = 4, M = 32, N = 515
+"""
+
+
+@contextmanager
+def cluster_of(own: Sequence[int], jobs: int) -> Iterator[Any]:
+    """A cluster on this machine: a worker for each device number, and `jobs` that build."""
+    from distributed import Nanny, Scheduler, SpecCluster
+
+    owned = [{f"{PREFIX}{number}": 1} for number in own] + [{} for _ in range(jobs)]
+    made = {
+        f"worker-{n}": {"cls": Nanny, "options": {**EACH, **LOOPBACK, "resources": resources}}
+        for n, resources in enumerate(owned)
+    }
+    scheduler = {"cls": Scheduler, "options": {"dashboard": False, "port": 0, **LOOPBACK}}
+    with SpecCluster(workers=made, scheduler=scheduler, silence_logs=50) as cluster:
+        yield cluster
+
+
+def source_of(layer: str) -> tuple[Source, tuple[tuple[str, int], ...]]:
+    """The source of a named layer, and its sizes."""
+    (named,) = meant(Path(layer))
+    return Source(text_of(named.file), str(named.file)), named.sizes
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+# ---- several devices
+
+
+def speedup(given: argparse.Namespace) -> None:
+    """Compare the pace of one device with that of several, on the same variants."""
+    own = [int(n) for n in given.own.split(",")]
+    source, sizes = source_of(given.layer)
+    options = Options.of(
+        variants=given.variants,
+        strategy="random",
+        families=given.families,
+        sizes=dict(sizes),
+        jobs=given.jobs,
+        time_limit=given.time_limit,
+    )
+    paces = {}
+    for name, numbers, count in (
+        ("all", own, given.variants),
+        ("all again", own, given.few),
+        ("one", own[:1], given.few),
+    ):
+        run = _explored(source, options, numbers, given.out / name.replace(" ", "-"))
+        first = [r for r in run.records if r.round == 0][:count]
+        paces[name] = pace_of(first)
+        say(
+            f"{name}: devices {','.join(map(str, numbers))}: {len(first)} variants, "
+            f"{sum(isinstance(r.outcome, Failed) for r in first)} failed, "
+            f"{paces[name]:.2f} a second"
+        )
+    linear = len(own) * paces["one"]
+    for name in ("all", "all again"):
+        say(f"{name}: {paces[name] / linear:.3f} of linear speed-up")
+    compare_busy(Run(given.out / "all"), [d for d in working(devices()) if d.index in own])
+
+
+def _explored(source: Source, options: Options, own: Sequence[int], folder: Path) -> Run:
+    with cluster_of(own, options.workers) as made, joined(made.scheduler_address, 1, say) as there:
+        target = target_of(there.kinds()[0], None, ())
+        begun = time.monotonic()
+        run, _ = start(source, options, target, folder, False, there)
+        say(f"{folder.name}: {time.monotonic() - begun:.0f} s in all")
+    return run
+
+
+def pace_of(records: Sequence[Record]) -> float:
+    """The variants a second that were measured, from the first outcome to the last."""
+    at = sorted(r.elapsed_s for r in records)
+    return (len(at) - 1) / (at[-1] - at[0])
+
+
+def compare_busy(run: Run, own: Sequence[Device]) -> None:
+    """Compare the times of a run's best variants on each device alone and on all at once."""
+    best = sorted(usable(run.records), key=lambda r: r.time_ns or 0.0)[:BEST]
+    plans = tuple(r.variant.plan for r in best if r.variant.plan is not None)
+    known = run.environment
+    options = Options.from_json(known.options)
+    program = Source(known.program, "").program(options)
+    with ExitStack() as stack:
+        pools = [
+            stack.enter_context(device_pool(run.folder / FILE, program, options, device))
+            for device in own
+        ]
+        alone = []
+        for pool in pools:
+            pool.submit(Again(plans))
+            alone.append(_levels(pool))
+        for pool in pools:
+            pool.submit(Again(plans))
+        busy = [_levels(pool) for pool in pools]
+    ratios, spreads = [], []
+    for device, before, after in zip(own, alone, busy, strict=True):
+        for record, a, b in zip(best, before, after, strict=True):
+            ratios.append(b.median_ns / a.median_ns)
+            spreads.append(max(a.spread, b.spread))
+            say(
+                f"device {device.index} {record.variant.id}: alone {show_time(a.median_ns)} "
+                f"± {a.spread:.1%}, busy {show_time(b.median_ns)} ± {b.spread:.1%}, "
+                f"{ratios[-1]:.3f} times"
+            )
+    far = max(abs(ratio - 1) for ratio in ratios)
+    say(
+        f"busy over alone: median {statistics.median(ratios):.4f}, at most {far:.2%} apart; "
+        f"spreads: median {statistics.median(spreads):.2%}, at most {max(spreads):.2%}"
+    )
+
+
+def _levels(pool: Any) -> list[Level]:
+    (done,) = islice(pool.results(), 1)
+    if isinstance(done.result, Failed):
+        raise UserError(f"expected times of {BEST} variants, found: {done.result.reason}")
+    return [Level.of(taken) for taken in done.result.readings]
+
+
+# ---- workers that are lost
+
+
+def alike(given: argparse.Namespace) -> None:
+    """Compare a run without a cluster with one of three workers, two of which are lost."""
+    options = Options(variants=given.variants, strategy="random", jobs=1, families=("registers",))
+    source, said, target = Source(TINY, "tiny"), list[str](), target_of(None, None, ())
+    here, _ = start(source, options, target, given.out / "here", False)
+    assert target.device is not None
+    own = target.device.index
+    with (
+        cluster_of([own, own], 1) as made,
+        joined(made.scheduler_address, 1, said.append) as there,
+    ):
+        target = target_of(there.kinds()[0], None, ())
+        owners = [w for w, hired in there.hired().items() if hired.device is not None]
+        killed, stopped = (_pid_of(there.client, worker) for worker in owners)
+        loss = Thread(target=_lose, args=(given.out / "there", killed, stopped), daemon=True)
+        loss.start()
+        try:
+            run, finished = start(source, options, target, given.out / "there", False, there)
+        finally:
+            os.kill(stopped, signal.SIGKILL)
+    first = [[r for r in each.records if r.round == 0] for each in (here, run)]
+    same = [r.variant.id for r in first[0]] == [r.variant.id for r in first[1]]
+    plans = [r.variant.plan for r in first[0]] == [r.variant.plan for r in first[1]]
+    for line in said:
+        say(line)
+    say(f"finished: {finished}; the same variants: {same}; the same kernels: {plans}")
+    for name, each in (("without", here), ("cluster", run)):
+        told = ", ".join(f"{r.variant.id} {show_time(r.time_ns)}" for r in each.front)
+        say(f"front {name}: {told}")
+    if not (finished and same and plans and len(said) >= 2):
+        raise SystemExit(1)
+
+
+def _pid_of(client: Any, worker: str) -> int:
+    found: int = client.submit(os.getpid, workers=[worker], pure=False).result(30)
+    return found
+
+
+def _lose(folder: Path, killed: int, stopped: int) -> None:
+    """Kill one process and stop another, after a few outcomes in a folder each."""
+    _await_outcomes(folder, 2)
+    os.kill(killed, signal.SIGKILL)
+    _await_outcomes(folder, 4)
+    os.kill(stopped, signal.SIGSTOP)
+
+
+def _await_outcomes(folder: Path, count: int) -> int:
+    """Wait until a run in a folder has so many outcomes; returns how many it has."""
+    while True:
+        with suppress(UserError):  # it is not there yet
+            if (found := len(Run(folder).records)) >= count:
+                return found
+        time.sleep(0.1)
+
+
+# ---- two hosts
+
+
+def hosts(given: argparse.Namespace) -> None:
+    """Explore by the workers of another host, to which the link is cut while it measures."""
+    options = Options(variants=given.variants, strategy="random", jobs=1, families=("registers",))
+    said, cut = list[str](), list[str]()
+    with (
+        two_hosts() as (namespace, link),
+        scheduler_at(HERE) as made,
+        worker_in(namespace, made.scheduler_address, owns=0),
+        worker_in(namespace, made.scheduler_address, owns=None),
+        joined(made.scheduler_address, 1, said.append) as there,
+    ):
+        target = target_of(there.kinds()[0], None, ())
+        knife = Thread(target=_cut, args=(link, given.out / "run", given.cut, cut))
+        knife.start()
+        begun = time.monotonic()
+        run, finished = start(
+            Source(TINY, "tiny"), options, target, given.out / "run", False, there
+        )
+        took = time.monotonic() - begun
+        knife.join()
+    first = [r for r in run.records if r.round == 0]
+    failed = [r.outcome.reason for r in first if isinstance(r.outcome, Failed)]
+    for line in (*cut, *said):
+        say(line)
+    say(
+        f"finished: {finished}; {len(first)} of {given.variants} variants in {took:.0f} s, "
+        f"{len(failed)} failed {failed[:3]}"
+    )
+    if not (finished and len(first) == given.variants and cut):
+        raise SystemExit(1)
+
+
+def _cut(link: str, folder: Path, seconds: float, told: list[str]) -> None:
+    """Cut a link for some seconds once a few outcomes are stored in a folder."""
+    before = _await_outcomes(folder, 3)
+    _ip("link", "set", link, "down")
+    time.sleep(seconds)
+    during = len(Run(folder).records)
+    _ip("link", "set", link, "up")
+    told.append(
+        f"the link was cut for {seconds:g} s after {before} outcomes; {during - before} came "
+        "meanwhile"
+    )
+
+
+@contextmanager
+def two_hosts() -> Iterator[tuple[str, str]]:
+    """A network namespace and the name of the link to it; both are gone in the end."""
+    namespace, link = f"convlift-{os.getpid()}", f"cl{os.getpid()}"
+    _ip("netns", "add", namespace)
+    try:
+        _ip("link", "add", link, "type", "veth", "peer", "name", "there", "netns", namespace)
+        _ip("addr", "add", f"{HERE}/30", "dev", link)
+        _ip("link", "set", link, "up")
+        _ip("-n", namespace, "addr", "add", f"{THERE}/30", "dev", "there")
+        _ip("-n", namespace, "link", "set", "there", "up")
+        _ip("-n", namespace, "link", "set", "lo", "up")
+        yield namespace, link
+    finally:
+        with suppress(subprocess.CalledProcessError):
+            _ip("link", "del", link)
+        _ip("netns", "del", namespace)
+
+
+def _ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True)
+
+
+@contextmanager
+def scheduler_at(host: str) -> Iterator[Any]:
+    """A scheduler that listens at a host's address, without workers."""
+    from distributed import Scheduler, SpecCluster
+
+    options = {"dashboard": False, "port": 0, "host": host}
+    scheduler = {"cls": Scheduler, "options": options}
+    with SpecCluster(workers={}, scheduler=scheduler, silence_logs=50) as cluster:
+        yield cluster
+
+
+@contextmanager
+def worker_in(namespace: str, scheduler: str, owns: int | None) -> Iterator[None]:
+    """A worker in a network namespace, which owns the device of a number or builds."""
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--nthreads", "1"]
+    command += ["--no-dashboard", "--memory-limit", "0"]
+    command += [] if owns is None else ["--resources", f"{PREFIX}{owns}=1"]
+    with subprocess.Popen(
+        ["ip", "netns", "exec", namespace, *command], stderr=subprocess.DEVNULL
+    ) as running:
+        try:
+            yield
+        finally:
+            running.terminate()
+
+
+HOW = {"speedup": speedup, "alike": alike, "hosts": hosts}
+
+
+def main(argv: Sequence[str]) -> None:
+    """Run one of the benchmarks."""
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("how", choices=tuple(HOW))
+    options.add_argument("--layer", default="vgg-7")
+    options.add_argument("--variants", type=int, default=None)
+    options.add_argument("--few", type=int, default=200, help="variants of the later runs")
+    options.add_argument("--families", default="blocked,registers,winograd")
+    options.add_argument("--own", default="0,1", help="numbers of devices of one kind")
+    options.add_argument("--jobs", type=int, default=None)
+    options.add_argument("--time-limit", type=float, default=None, help="seconds of a run")
+    options.add_argument("--cut", type=float, default=10.0)
+    options.add_argument("--out", type=Path, default=None)
+    given = options.parse_args(argv)
+    given.out = given.out or Path(mkdtemp(prefix="cluster-"))
+    given.variants = given.variants or {"speedup": 1000, "alike": 12, "hosts": 24}[given.how]
+    HOW[given.how](given)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,42 @@
+"""Right results that were computed before, kept in the user's cache under the version that computed
+them, the program and the seed.
+
+As with built programs, whatever is wrong with a file there only means computing again.
+"""
+
+from pathlib import Path
+
+from codegen.runtime import binary_cache as cache
+from explore.files.own_folder import OwnFolder
+from explore.measure.reference_file import FILE, hash_of, is_reference_of
+from explore.results.version import version
+from ir.core.nodes import Program
+from ir.text.show import show
+
+KEPT = 512 << 20  # bytes of all
+MOST = 64 << 20  # bytes of one: a larger one takes longer to copy than most to compute
+
+
+def kept_reference(program: Program, seed: int, folder: Path) -> tuple[Path, str] | None:
+    """The file in a folder that now holds a program's reference, and its hash, if one was kept;
+    None if it is to be computed."""
+    content = _cache().get(_key(program, seed))
+    if content is None or not is_reference_of(program, content):
+        return None
+    with OwnFolder.opened(folder) as own:
+        own.write(FILE, content)
+    return folder / FILE, hash_of(folder / FILE)
+
+
+def keep_reference(program: Program, seed: int, file: Path) -> None:
+    """Keep the reference of a program that a file holds, unless it is large."""
+    if file.stat().st_size <= MOST:
+        _cache().put(_key(program, seed), file.read_bytes())
+
+
+def _cache() -> cache.BinaryCache:
+    return cache.BinaryCache(cache.folder() / "references", KEPT)
+
+
+def _key(program: Program, seed: int) -> str:
+    return cache.key("reference 2", version(), show(program), str(seed))
