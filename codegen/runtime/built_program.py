@@ -54,6 +54,7 @@ class Program:
         self._inputs = arrays.names(plan, Role.INPUT)
         self._outputs = arrays.outputs(plan)
         self._constants: dict[str, Array] = {}
+        self._held = True
         self._ready = False
         self._poison = 0  # which of the two
         self._last = {n: i for i, k in enumerate(plan.kernels) for n in k.arguments}
@@ -106,10 +107,11 @@ class Program:
         for buffer, mask, result in zip(self._outputs, left, again, strict=True):
             arrays.refuse_poison(buffer, mask & arrays.poisoned(buffer, result, 1))
 
-    def set_constants(self, constants: Mapping[str, Data]) -> None:
-        """Give constants, or change some; prepack kernels run again before the next run."""
+    def set_constants(self, constants: Mapping[str, Data], held: bool = True) -> None:
+        """Give constants, or change some; prepack kernels run again before the next run. Those that
+        are not `held` here once the device has them must all be given to change one."""
         self._constants |= arrays.accept(self.plan, constants, Role.CONST)
-        self._ready = False
+        self._held, self._ready = held, False
 
     def launch(self, buffers: Mapping[str, Any]) -> None:
         """Enqueue on the session's queue with the caller's own pyopencl buffers as inputs and
@@ -243,6 +245,8 @@ class Program:
         needed = {name for k in self.plan.kernels if not k.prepack for name in k.arguments}
         for name in self._constants.keys() - needed:
             self._memory.free(name)
+        if not self._held:
+            self._constants.clear()
         self._ready = True
 
     def _run(self, own: Mapping[str, Any], checking: bool, prepack: bool = False) -> list[Any]:

@@ -4,13 +4,16 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from explore.commands.arguments import add_options, add_target, options_of, path
 from explore.network_choice.choose_options import Choice, Chooser
 from explore.network_choice.find_options import Options, estimated
 from explore.network_choice.layer_options import Option
 from explore.network_choice.network_plan import assembled
 from explore.network_graph.network_layers import Layers, layers_of
-from explore.networks.export_network import export_network
+from explore.networks.beside_peers import Beside, beside_lines, beside_peers
+from explore.networks.export_network import export_network, inputs_for
 from explore.networks.network_report import write_network_report
 from explore.networks.network_run import NetworkRun, begun, stored
 from explore.networks.network_tables import (
@@ -21,10 +24,11 @@ from explore.networks.network_tables import (
     program_line,
 )
 from explore.networks.open_network import read
+from explore.networks.peer_engines import INSTALL, EngineName, engine_named
 from explore.options.units import parse_bytes
 from explore.results.version import version
 from explore.run.run import new_folder
-from explore.run.target import Target, target_of
+from explore.run.target import Target, device_of, target_of
 from ir.command import command_parser, usage
 from ir.errors import UserError
 from ir.text.counted import counted
@@ -78,15 +82,36 @@ def _explore(argv: list[str]) -> int:
     folder = given.out or new_folder(given.model.stem)
     run = begun(read, given.model, shapes, asked, folder)
     options = _explored(run, target)
-    _reported(run, _chosen(run.layers, options, given), options)
+    choice = _chosen(run.layers, options, given)
+    _reported(run, choice, options, _beside(run, choice, given.beside))
     return 0
 
 
-def _reported(run: NetworkRun, choice: Choice, options: Options) -> None:
+def _engines(text: str) -> tuple[EngineName, ...]:
+    return tuple(engine_named(name) for name in text.split(","))
+
+
+def _beside(run: NetworkRun, choice: Choice, engines: Sequence[EngineName]) -> list[Beside]:
+    """The measurements of a choice and of other engines, printed as a table; none if no engine is
+    asked for."""
+    if not engines:
+        return []
+    device = device_of(run.of_program(0).environment)
+    trusted = run.trusted(choice.options)
+    plan = assembled(run.layers, trusted)
+    inputs = inputs_for(run.layers, np.random.default_rng(run.asked.seed))
+    found = beside_peers(plan, run.model, inputs, device, engines)
+    print("\n".join(beside_lines(found)))
+    return found
+
+
+def _reported(
+    run: NetworkRun, choice: Choice, options: Options, beside: Sequence[Beside] = ()
+) -> None:
     """Write the report of a run, and print where it is."""
     file, where = run.folder / "report.html", run.of_program(0).environment.where
     front = Chooser.of(run.layers, options).sweep()
-    write_network_report(file, run.layers, choice, front, where)
+    write_network_report(file, run.layers, choice, front, where, beside)
     print(f"report: {file}")
 
 
@@ -117,8 +142,9 @@ def _pick(argv: list[str]) -> int:
             f"for more; go on with `explore net {run.model} --out {run.folder}`"
         )
     choice = _chosen(run.layers, options, given)
-    if given.report:
-        _reported(run, choice, options)
+    beside = _beside(run, choice, given.beside)
+    if given.report or beside:
+        _reported(run, choice, options, beside)
     if given.export is not None:
         trusted = run.trusted(choice.options)
         again = replace(choice, options=tuple(trusted), plan=assembled(run.layers, trusted))
@@ -135,6 +161,13 @@ def _add_choice(parser: argparse.ArgumentParser, budget: str) -> None:
         type=usage(parse_bytes),
         metavar="32MiB",
         help="limit of all global memory that lives at once (default: none)",
+    )
+    parser.add_argument(
+        "--beside",
+        type=usage(_engines),
+        default=(),
+        metavar="A,B",
+        help=f"measure it beside other engines, of {', '.join(INSTALL)}",
     )
     parser.add_argument(
         "--sweep", action="store_true", help="print the network's own front of time and memory"

@@ -1,10 +1,15 @@
 """The places of what an export is given: the files in which inputs and constants lie."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from codegen.plan import Plan, Role
+from codegen.runtime.buffer_arrays import DTYPES
 from ir.arena import aligned
 
 INPUTS = "data/inputs"  # apart from the expected output, whatever an input is called
@@ -42,3 +47,14 @@ def with_place(said: Mapping[str, Any], places: Mapping[str, Place]) -> Mapping[
     """What `plan.json` says of a buffer, with the place of its contents if they are given."""
     place = places.get(said["name"])
     return said if place is None else {**said, "file": place.file, "at": place.at}
+
+
+def stored_constants(plan: Plan, file: Path) -> Iterator[tuple[str, NDArray[Any]]]:
+    """The constants of a plan in their file, each with the name of its buffer."""
+    places = places_of(plan)
+    for b in plan.buffers:
+        if b.role is Role.CONST:
+            dtype = np.dtype(DTYPES[b.scalar])
+            count = b.bytes // dtype.itemsize
+            array = np.fromfile(file, dtype, count, offset=places[b.name].at)
+            yield b.name, array.reshape(b.shape)

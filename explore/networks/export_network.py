@@ -20,13 +20,13 @@ SEED = 0
 
 def export_network(layers: Layers, choice: Choice, made_for: str, folder: Path) -> None:
     """Write a network with its chosen variants to a folder: kernels, the plan of their launches and
-    of memory, weights, an input with the right result, and host programs in Python and C."""
+    of memory, weights in one file, an input with the right result, and hosts in Python and C."""
     if len(layers.outputs) > 1:
         raise Unsupported(
             f"the network has the results {', '.join(layers.outputs)}: exports have one"
         )
     random, plan = np.random.default_rng(SEED), choice.plan
-    inputs = {name: _drawn(random, kind.dtype, kind.shape) for name, kind in layers.inputs.items()}
+    inputs = inputs_for(layers, random)
     out = interpreted(layers, inputs)[layers.root(layers.outputs[0])]
     given = {plan.tensors[name]: a for name, a in inputs.items()} | dict(plan.constants)
     roles = {b.name for b in plan.plan.buffers if b.role in (Role.INPUT, Role.CONST)}
@@ -48,6 +48,11 @@ def export_network(layers: Layers, choice: Choice, made_for: str, folder: Path) 
         title=f"the network {layers.name}, {len(layers.layers)} layers.",
     )
     write_export(folder, plan.plan, told, {name: given[name] for name in sorted(roles)}, [out])
+
+
+def inputs_for(layers: Layers, random: np.random.Generator) -> dict[str, Array]:
+    """Random arrays for a network's inputs, by name."""
+    return {n: _drawn(random, kind.dtype, kind.shape) for n, kind in layers.inputs.items()}
 
 
 def _drawn(random: np.random.Generator, dtype: str, shape: Sequence[int]) -> Array:

@@ -7,6 +7,8 @@ from pathlib import Path
 from explore.files.whole_files import write_whole
 from explore.network_choice.choose_options import Choice
 from explore.network_graph.network_layers import Layers
+from explore.networks.beside_peers import Beside
+from explore.networks.graph_picture import graph_picture
 from explore.networks.memory_picture import memory_picture
 from explore.networks.network_tables import memory_lines, proved
 from explore.options.units import show_bytes, show_time
@@ -32,10 +34,15 @@ WIDE, HIGH, LEFT = 560.0, 260.0, 80.0
 
 
 def write_network_report(
-    file: Path, layers: Layers, choice: Choice, front: Sequence[Choice], where: str
+    file: Path,
+    layers: Layers,
+    choice: Choice,
+    front: Sequence[Choice],
+    where: str,
+    beside: Sequence[Beside] = (),
 ) -> None:
-    """Write the report of a choice, beside which stands the network's front; layers link to the
-    reports of their own runs, in `layers` beside the file."""
+    """Write the report of a choice, with the network's front, and what was measured beside it;
+    layers link to the reports of their own runs, in `layers` beside the file."""
     told = "<br>".join(map(escape, memory_lines(choice)))
     write_whole(
         file,
@@ -46,6 +53,7 @@ def write_network_report(
 <h1>{escape(layers.name)}</h1><p>{escape(where)}<br>{told}</p>
 <h2>The arena over time</h2>{memory_picture(layers, choice.plan)}
 <h2>The network's front</h2>{_front_picture(front, choice)}{_front_table(front)}
+{_beside_table(beside)}<h2>The graph</h2>{graph_picture(layers, choice)}
 <h2>Layers</h2>{_layers(layers, choice)}
 </body></html>
 """,
@@ -71,6 +79,26 @@ def _layers(layers: Layers, choice: Choice) -> str:
         )
         rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     return f"<table><tr>{''.join(f'<th>{h}</th>' for h in heads)}</tr>{''.join(rows)}</table>"
+
+
+def _beside_table(beside: Sequence[Beside]) -> str:
+    """The table of engines: times of a call, and how the processes grew while they loaded the
+    network and ran it first."""
+    if not beside:
+        return ""
+    rows = "".join(
+        f"<tr><td>{escape(b.engine)}</td><td>{show_time(b.time_ns)}</td><td>{b.ratio:.2f}</td>"
+        f"<td>{show_time(b.processor_ns)}</td><td>{show_bytes(b.grown.most)}</td>"
+        f"<td>{show_bytes(b.grown.kept)}</td></tr>"
+        for b in beside
+    )
+    heads = ("engine", "time", "times ours", "processors", "memory at most", "kept")
+    return (
+        "<h2>Beside other engines</h2><p>Calls with arrays in and out, in turns, each engine in a "
+        "process of its own. Memory is by how much that process grew while it loaded the network "
+        "and first ran it.</p>"
+        f"<table><tr>{''.join(f'<th>{h}</th>' for h in heads)}</tr>{rows}</table>"
+    )
 
 
 def _front_table(front: Sequence[Choice]) -> str:

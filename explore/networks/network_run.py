@@ -15,7 +15,7 @@ from explore.network_choice.find_options import Options
 from explore.network_choice.layer_options import Option, best_of, estimated_options
 from explore.network_graph.network_layers import Layers, layers_of
 from explore.networks.shared_hands import SharedHands
-from explore.networks.shares_of_time import share, weights
+from explore.networks.shares_of_time import weights, within
 from explore.onnx_model.onnx_graph import Graph
 from explore.options import options as asked_options
 from explore.options.stored_fields import Fields
@@ -67,8 +67,8 @@ class NetworkRun:
                 left = None if limit is None else limit - (time.monotonic() - begun)
                 if name not in done and (left is None or left > 0):
                     rest = [w[n] for n in order[place + 1 :]]
-                    seconds = None if left is None else share(left, w[number], rest)
-                    self._search(number, replace(self.asked, time_limit=seconds), target, hands)
+                    asked = within(self.asked, left, w[number], rest)
+                    self._search(number, asked, target, hands)
                     done.append(name)
                     self._write(done)
                 tell(number, self._options(number, target))

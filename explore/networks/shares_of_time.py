@@ -3,12 +3,15 @@
 # key: w the weight of a program
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from explore.bounds.least_bytes import moved_bytes
 from explore.bounds.program_work import operations
 from explore.network_graph.network_layers import Layers
+from explore.options.options import Options
 
 LEAST = 3.0  # seconds of a program that is searched at all
+PACE, FEWEST = 8.0, 8  # variants a second, at most, and of a program
 FLOPS, BYTES = 2e11, 1e10  # a second, of a device that was not measured
 
 
@@ -23,8 +26,13 @@ def weights(layers: Layers, limits: Mapping[str, float | None]) -> list[float]:
     ]
 
 
-def share(left_s: float, w: float, rest: Sequence[float]) -> float:
-    """The seconds of a program's search: its part of those that are left, by its weight among those
-    of the programs that come after it, and no less than a few."""
+def within(asked: Options, left_s: float | None, w: float, rest: Sequence[float]) -> Options:
+    """The options of a program's search, whose weight is w, when so many seconds are left for it
+    and for programs with the weights `rest`: its part of them, and no more variants than can be
+    tried in that time."""
+    if left_s is None:
+        return asked
     total = w + sum(rest)
-    return max(LEAST, left_s * w / total if total else left_s / (1 + len(rest)))
+    seconds = max(LEAST, left_s * w / total if total else left_s / (1 + len(rest)))
+    variants = min(asked.variants, max(FEWEST, int(PACE * seconds)))
+    return replace(asked, time_limit=seconds, variants=variants)

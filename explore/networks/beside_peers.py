@@ -1,0 +1,123 @@
+"""A network beside other engines: time in turns, and how much memory each takes, measured in the
+same way for all."""
+
+import os
+import statistics
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from codegen.plan import Role
+from codegen.runtime.devices import Device
+from explore.export.contents_places import WEIGHTS, places_of
+from explore.network_choice.network_plan import NetworkPlan
+from explore.networks.peer_engines import EngineName, Grown, Opened, Turn, opened, turn
+from explore.onnx_model.onnx_graph import Array
+from explore.options.units import show_bytes, show_time
+from explore.results.records import Failed
+from explore.workers.pool import Pool
+from ir.errors import UserError
+
+PASSES = 11
+TURN_NS = 2e8  # of runs in a turn
+LIMIT = 300.0  # seconds of an engine to load, or to run a turn
+OURS: EngineName = "convlift"
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The measurement of an engine: the middle time of an inference, of processors' time, the
+    middle of its times over ours in the same pass, and how its process grew."""
+
+    engine: EngineName
+    time_ns: float
+    processor_ns: float
+    ratio: float
+    grown: Grown
+
+
+def beside_peers(
+    plan: NetworkPlan,
+    model: Path,
+    inputs: Mapping[str, Array],
+    device: Device,
+    engines: Sequence[EngineName],
+) -> list[Beside]:
+    """The measurements of our network and of these engines on the same inputs, ours first."""
+    threads = len(os.sched_getaffinity(0))
+    given = {plan.tensors[name]: a for name, a in inputs.items()}
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        weights = Path(folder) / Path(WEIGHTS).name
+        _write_weights(plan, weights)
+        ours = Opened(OURS, weights, given, threads, plan.plan, device)
+        others = [Opened(engine, model, inputs, threads) for engine in engines]
+        pools = {task.engine: stack.enter_context(_pool(task)) for task in (ours, *others)}
+        grown = {name: _grown(pool) for name, pool in pools.items()}
+        counts = {n: max(1, int(TURN_NS / _turn(pool, 1).wall_ns)) for n, pool in pools.items()}
+        passes = [
+            {name: _turn(pool, counts[name]) for name, pool in pools.items()} for _ in range(PASSES)
+        ]
+    return [_beside(name, passes, grown[name]) for name in pools]
+
+
+def _beside(name: EngineName, passes: Sequence[Mapping[EngineName, Turn]], g: Grown) -> Beside:
+    return Beside(
+        name,
+        statistics.median(p[name].wall_ns for p in passes),
+        statistics.median(p[name].processor_ns for p in passes),
+        statistics.median(p[name].wall_ns / p[OURS].wall_ns for p in passes),
+        g,
+    )
+
+
+def _pool(task: Opened) -> "Pool[int, Turn | Grown]":
+    """The process of an engine, alone in it."""
+    return Pool(turn, workers=1, timeout=LIMIT, stage="run", setup=partial(opened, task))
+
+
+def _grown(pool: "Pool[int, Turn | Grown]") -> Grown:
+    found = _done(pool, 0)
+    assert isinstance(found, Grown)
+    return found
+
+
+def _turn(pool: "Pool[int, Turn | Grown]", count: int) -> Turn:
+    found = _done(pool, count)
+    assert isinstance(found, Turn)
+    return found
+
+
+def _done(pool: "Pool[int, Turn | Grown]", count: int) -> Turn | Grown:
+    (done,) = pool.map([count])
+    if isinstance(done.result, Failed):
+        raise UserError(f"an engine failed: {done.result.reason}\n{done.result.detail}".rstrip())
+    return done.result
+
+
+def _write_weights(plan: NetworkPlan, file: Path) -> None:
+    places = places_of(plan.plan)
+    with file.open("wb") as opened_file:
+        for b in plan.plan.buffers:
+            if b.role is Role.CONST:
+                opened_file.seek(places[b.name].at)
+                opened_file.write(np.ascontiguousarray(plan.constants[b.name]).tobytes())
+
+
+def beside_lines(found: Sequence[Beside]) -> list[str]:
+    """The lines of a table of engines: times, and bytes by which the processes grew."""
+    lines = [
+        f"{'engine':14} {'time':>9} {'times ours':>10} {'processors':>10} {'memory, most':>12} "
+        f"{'kept':>10}"
+    ]
+    for b in found:
+        lines.append(
+            f"{b.engine:14} {show_time(b.time_ns):>9} {b.ratio:10.2f} "
+            f"{show_time(b.processor_ns):>10} {show_bytes(b.grown.most):>12} "
+            f"{show_bytes(b.grown.kept):>10}"
+        )
+    return lines

@@ -1,0 +1,80 @@
+"""The graph of a network as a picture: layers as boxes from top to bottom, tensors as lines between
+them."""
+
+# key: l number of a layer
+
+from html import escape
+
+from explore.network_choice.choose_options import Choice
+from explore.network_graph.network_layers import Layers
+from explore.options.units import show_bytes, show_time
+from explore.report.palette import colours
+
+WIDE, HIGH, ACROSS, DOWN = 150.0, 26.0, 170.0, 44.0
+
+
+def graph_picture(layers: Layers, choice: Choice) -> str:
+    """The picture as SVG: each layer stands below those whose results it reads, in a column of its
+    own where others are beside it; a look at a box tells its time and its bytes."""
+    rows = _rows(layers)
+    makers = {layer.output: l for l, layer in enumerate(layers.layers)}
+    places = _places(rows, layers, makers)
+    kinds = colours([layer.operator for layer in layers.layers])
+    lines, boxes = [], []
+    for l, layer in enumerate(layers.layers):
+        x, y = places[l]
+        option = choice.options[l]
+        size = layers.tensors[layer.output].kind.bytes
+        told = f"{layer.title}: {layer.operator}, {show_time(option.time_ns)}, makes "
+        told += f"{show_bytes(size)}, {option.id}"
+        boxes.append(
+            f'<g><rect x="{x:.0f}" y="{y:.0f}" width="{WIDE:.0f}" height="{HIGH:.0f}" rx="4" '
+            f'fill="{kinds[layer.operator]}"><title>{escape(told)}</title></rect>'
+            f'<text x="{x + WIDE / 2:.0f}" y="{y + HIGH / 2 + 4:.0f}" text-anchor="middle" '
+            f'style="fill:#fff;pointer-events:none">{escape(layer.operator)} '
+            f"{option.time_ns / choice.time_ns:.1%}</text></g>"
+        )
+        for _, tensor in layer.tensors:
+            if tensor in makers:
+                lines.append(_line(places[makers[tensor]], (x, y)))
+    right = max(x for x, _ in places) + WIDE + 8
+    below = max(y for _, y in places) + HIGH + 8
+    return (
+        f'<details open><summary>{len(layers.layers)} layers</summary><svg viewBox="-4 -4 '
+        f'{right:.0f} {below:.0f}" style="width:{right:.0f}px" role="img" aria-label="graph">'
+        f"{''.join(lines)}{''.join(boxes)}</svg></details>"
+    )
+
+
+def _rows(layers: Layers) -> list[int]:
+    """The row of each layer: one below the lowest of those that it reads."""
+    found: list[int] = []
+    makers: dict[str, int] = {}
+    for l, layer in enumerate(layers.layers):
+        above = [found[makers[t]] for _, t in layer.tensors if t in makers]
+        found.append(1 + max(above, default=-1))
+        makers[layer.output] = l
+    return found
+
+
+def _places(rows: list[int], layers: Layers, makers: dict[str, int]) -> list[tuple[float, float]]:
+    """The place of each layer: in the first free column, that of the layer that it reads first if
+    nobody has it."""
+    taken = set[tuple[int, int]]()
+    columns: list[int] = []
+    for l, layer in enumerate(layers.layers):
+        above = [columns[makers[t]] for _, t in layer.tensors if t in makers]
+        column = above[0] if above else 0
+        if (rows[l], column) in taken:
+            column = next(c for c in range(len(rows)) if (rows[l], c) not in taken)
+        taken.add((rows[l], column))
+        columns.append(column)
+    return [(ACROSS * c, DOWN * row) for c, row in zip(columns, rows, strict=True)]
+
+
+def _line(begin: tuple[float, float], end: tuple[float, float]) -> str:
+    x, y = begin[0] + WIDE / 2, begin[1] + HIGH
+    return (
+        f'<path class="tick" fill="none" d="M{x:.0f} {y:.0f}C{x:.0f} {y + 14:.0f} '
+        f'{end[0] + WIDE / 2:.0f} {end[1] - 14:.0f} {end[0] + WIDE / 2:.0f} {end[1]:.0f}"/>'
+    )

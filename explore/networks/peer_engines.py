@@ -1,0 +1,158 @@
+"""Engines that run a network in a process of their own: ours, from its plan and a file of weights,
+and others', from the model's file. Each tells its time, and how its process grew."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from codegen.plan import Plan
+from codegen.runtime.devices import Device
+from codegen.runtime.session import open_device
+from explore.export.contents_places import stored_constants
+from explore.onnx_model.onnx_graph import Array
+from explore.options.option_values import demand_one
+from ir.errors import UserError
+
+EngineName = Literal["convlift", "onnxruntime", "openvino"]
+ENGINES = get_args(EngineName)
+FIRST_RUNS = 2
+INSTALL = {"onnxruntime": "onnxruntime", "openvino": "openvino"}
+
+Run = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An engine to open: its name, the file that it reads, its inputs, how many threads it may
+    have, and for ours the plan and the device."""
+
+    engine: EngineName
+    file: Path
+    inputs: Mapping[str, Array]
+    threads: int
+    plan: Plan | None = None
+    device: Device | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """The bytes by which a process grew while it loaded a network and first ran it: at most, and at
+    the end."""
+
+    most: int
+    kept: int
+
+
+@dataclass(slots=True)
+class Engine:
+    """An engine with a network in it, and how its process grew for that."""
+
+    run: Run
+    grown: Grown
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The result of some runs: nanoseconds of one by the clock, and of processors' time."""
+
+    wall_ns: float
+    processor_ns: float
+
+
+def opened(task: Opened) -> Engine:
+    """The engine of a task, in this process: its library is loaded, then its growth is counted."""
+    load = {"convlift": _ours, "onnxruntime": _onnxruntime, "openvino": _openvino}[task.engine](
+        task
+    )
+    _forget_peak()
+    before = _status("VmRSS")
+    run = load()
+    for _ in range(FIRST_RUNS):
+        run()
+    return Engine(run, Grown(_status("VmHWM") - before, _status("VmRSS") - before))
+
+
+def turn(engine: Engine, count: int) -> Turn | Grown:
+    """The time of a run of so many; with a count of 0, how the process grew."""
+    if not count:
+        return engine.grown
+    begun, busy = time.perf_counter_ns(), time.process_time_ns()
+    for _ in range(count):
+        engine.run()
+    wall, processor = time.perf_counter_ns() - begun, time.process_time_ns() - busy
+    return Turn(wall / count, processor / count)
+
+
+def _forget_peak() -> None:
+    """Let the most memory that the process had be what it has now."""
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+
+
+def _status(name: str) -> int:
+    """A number of bytes in the status of this process."""
+    with open("/proc/self/status") as file:
+        lines = dict(line.split(":", 1) for line in file)
+    return int(lines[name].split()[0]) << 10
+
+
+# ---- what opens each: a library is imported first, and what is returned loads the network
+
+
+def _ours(task: Opened) -> Callable[[], Run]:
+    plan, file = task.plan, task.file
+    assert plan is not None
+    assert task.device is not None
+    session = open_device(task.device)
+
+    def load() -> Run:
+        program = session.build(plan)
+        program.set_constants(dict(stored_constants(plan, file)), held=False)
+        return lambda: program(task.inputs)
+
+    return load
+
+
+def _onnxruntime(task: Opened) -> Callable[[], Run]:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = task.threads
+
+    def load() -> Run:
+        session = onnxruntime.InferenceSession(
+            str(task.file), options, providers=["CPUExecutionProvider"]
+        )
+        return lambda: session.run(None, dict(task.inputs))
+
+    return load
+
+
+def _openvino(task: Opened) -> Callable[[], Run]:
+    import openvino
+
+    core = openvino.Core()
+    numbers: dict[str, Any] = {"INFERENCE_NUM_THREADS": task.threads, "PERFORMANCE_HINT": "LATENCY"}
+    numbers["INFERENCE_PRECISION_HINT"] = "f32"
+
+    def load() -> Run:
+        model = core.read_model(str(task.file))
+        model.reshape({name: list(np.shape(a)) for name, a in task.inputs.items()})
+        request = core.compile_model(model, "CPU", numbers).create_infer_request()
+        return lambda: request.infer(dict(task.inputs))
+
+    return load
+
+
+def engine_named(name: str) -> EngineName:
+    """The name of an engine of others; a user's error says what to install if it is not here."""
+    from importlib.util import find_spec
+
+    demand_one("engine", name, tuple(INSTALL))
+    if find_spec(name) is None:
+        raise UserError(f"{name} is not here: pip install {INSTALL[name]}")
+    return name  # type: ignore[return-value]
