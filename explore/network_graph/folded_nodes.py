@@ -8,6 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from explore.network_graph.point_functions import (
+    FUNCTION,
+    OF_SEVERAL,
+    clip_limits,
+    function_of_root,
+)
 from explore.onnx_model.fold_constants import folded
 from explore.onnx_model.onnx_graph import Array, Graph, Node
 from explore.operators.activations import ACTIVATIONS
@@ -15,7 +21,7 @@ from explore.operators.activations import ACTIVATIONS
 TAKE_FUNCTIONS = ("Conv", "ConvTranspose", "Gemm", "BatchNormalization", "Add", "Sum", "Mul")
 KEEP_RANK = (
     *("BatchNormalization", "Concat", "MaxPool", "AveragePool", "LRN", "Dropout", "Identity"),
-    *(*ACTIVATIONS, "Clip"),
+    *(*ACTIVATIONS, "Clip", FUNCTION),
 )
 
 
@@ -38,6 +44,7 @@ class _Folding:
         if found is not None:
             self.constants[node.outputs[0]] = found
             return
+        node = self._function_of_one(node)
         for fold in (self._normalised, self._scaled, self._activated, self._added):
             grown = fold(node)
             if grown is not None:
@@ -50,6 +57,23 @@ class _Folding:
         rank = self._rank(node)
         if rank is not None:
             self.ranks[node.outputs[0]] = rank
+
+    def _function_of_one(self, node: Node) -> Node:
+        """The node as a function of one tensor, in place of those nodes between that nobody else
+        reads; the node itself if it is none, or does nothing but what one operator does."""
+        found = function_of_root(node, self.makers, self.constants, self.ranks)
+        if found is None:
+            return node
+        root, text = found
+        between = {n for n in node.inputs if n and n not in self.constants and n != root}
+        if any(self.read[name] > list(node.inputs).count(name) for name in between):
+            return node
+        if not between and list(node.inputs).count(root) == 1 and node.operator not in OF_SEVERAL:
+            return node
+        for name in between:
+            self.nodes.remove(self.makers.pop(name))
+        self.read[root] -= len(between) + list(node.inputs).count(root) - 1
+        return replace(node, operator=FUNCTION, inputs=(root,), attributes={"of": text})
 
     def _before(self, name: str, operators: tuple[str, ...]) -> Node | None:
         """The node that makes a tensor, if it is one of these operators and nobody else reads what
@@ -118,7 +142,7 @@ class _Folding:
         return self.ranks.get(node.inputs[0]) if node.operator in KEEP_RANK else None
 
     def _activated(self, node: Node) -> tuple[Node, Node] | None:
-        if node.operator not in (*ACTIVATIONS, "Clip") or not node.inputs:
+        if node.operator not in (*ACTIVATIONS, "Clip", FUNCTION) or not node.inputs:
             return None
         before = self._before(node.inputs[0], TAKE_FUNCTIONS)
         function = self._function(node)
@@ -134,15 +158,8 @@ class _Folding:
     def _function(self, node: Node) -> tuple[str, Mapping[str, Any]] | None:
         if node.operator != "Clip":
             return node.operator, dict(node.attributes)
-        found = {}
-        for name, place, n in (("low", "min", 1), ("high", "max", 2)):
-            value = node.attributes.get(place)
-            if n < len(node.inputs) and node.inputs[n]:
-                if node.inputs[n] not in self.constants:
-                    return None
-                value = self.constants[node.inputs[n]].item()
-            found[name] = None if value is None or np.isinf(value) else float(value)
-        return "Clip", found
+        limits = clip_limits(node, self.constants)
+        return None if limits is None else ("Clip", {"low": limits[0], "high": limits[1]})
 
     def _added(self, node: Node) -> tuple[Node, Node] | None:
         """A sum of two images, folded into the later one of the convolutions that make them."""

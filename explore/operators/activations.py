@@ -1,5 +1,6 @@
 """Functions of one number: each ONNX operator, by the text of a term of our language."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -61,11 +62,18 @@ IDENTITY = "y -> y"
 def function_of(folded: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     """The text of the function that applies operators one after the other, each with its
     attributes: those that were folded into a node."""
-    text = "y"
+    lets, text = list[str](), "y"
     for operator, given in folded:
         inner = text if text == "y" else f"({text})"
-        if operator == "Clip":
+        if operator == "Function":  # its text may have y several times: what y is gets a name
+            if text != "y":
+                name = f"y{len(lets) + 1}"
+                lets.append(f"let {name} = {text}")
+            else:
+                name = "y"
+            text = re.sub(r"\by\b", name, str(given["of"]))
+        elif operator == "Clip":
             text = clipped(given["low"], given["high"], inner)
         else:
             text = ACTIVATIONS[operator].applied(given, inner)
-    return f"y -> {text}"
+    return "y -> " + "\n".join([*lets, text])

@@ -36,6 +36,7 @@ OPERATORS: Mapping[str, Operator] = {
     "BatchNormalization": number_by_number.batch_normalisation,
     **dict.fromkeys(ACTIVATIONS, number_by_number.activation),
     **dict.fromkeys(number_by_number.BINARY, number_by_number.several),
+    "Function": number_by_number.function,
     "Clip": number_by_number.clip,
     "PRelu": number_by_number.prelu,
     "LRN": along_axes.local_response,

@@ -141,7 +141,7 @@ def conv_transpose(site: Site) -> Step:
             made = f"grouped{rank}d((part, few) -> {way}, part, few), {kernels}, {image})"
         f = epilogue(site).removeprefix("y -> ")
         return (
-            f"map{rank}d(pixel -> map((sum_of, bias) -> let y = sum_of + bias {f}, "
+            f"map{rank}d(pixel -> map((sum_of, bias) -> let y = sum_of + bias\n{f}, "
             f"zip(pixel, {biases})), {made})"
         )
 

@@ -52,14 +52,14 @@ def _with_biases(site: Site, parts: tuple[str, str, str], shape: tuple[int, int]
     line = "biases" if dims[0] > 1 else f"at(0, {biases})"
     outer = ("(row, biases) -> ", f"zip({rows}, {biases})") if dims[0] > 1 else ("row -> ", rows)
     if dims[1] > 1:
-        inner = f"map((column, bias) -> let y = {product} {of}, zip({columns}, {line}))"
+        inner = f"map((column, bias) -> let y = {product}\n{of}, zip({columns}, {line}))"
     else:
-        inner = f"let bias = at(0, {line}) map(column -> let y = {product} {of}, {columns})"
+        inner = f"let bias = at(0, {line}) map(column -> let y = {product}\n{of}, {columns})"
     return f"map({outer[0]}{inner}, {outer[1]})"
 
 
 def _spelt(of: str, rows: str, columns: str, product: str) -> str:
-    inner = f"map(column -> let y = {product} {of}, {columns})"
+    inner = f"map(column -> let y = {product}\n{of}, {columns})"
     return f"map(row -> {inner}, {rows})"
 
 

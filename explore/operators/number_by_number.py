@@ -35,6 +35,12 @@ def activation(site: Site) -> Step:
     return number_by_number(site, [0], lambda xs: f.applied(site.attributes, xs[0]))
 
 
+def function(site: Site) -> Step:
+    """The step of a function of one number that several nodes were."""
+    of = function_of([("Function", site.attributes)]).removeprefix("y -> ")
+    return number_by_number(site, [0], lambda xs: f"let y = {xs[0]}\n{of}")
+
+
 def clip(site: Site) -> Step:
     """The step of a `Clip`, whose limits are attributes, constants, or tensors of one number."""
     if all(not site.has(n) or site.tensor(n).array is not None for n in (1, 2)):
@@ -134,7 +140,7 @@ def over_tensors(site: Site, tensors: Sequence[Tensor], of: Text, dtype: str) ->
     if f == IDENTITY:
         return site.as_stored(kind, _nest(named, count(), of))
     body = f.removeprefix("y -> ")
-    return site.as_stored(kind, _nest(named, count(), lambda xs: f"let y = {of(xs)} {body}"))
+    return site.as_stored(kind, _nest(named, count(), lambda xs: f"let y = {of(xs)}\n{body}"))
 
 
 @dataclass(frozen=True, slots=True)

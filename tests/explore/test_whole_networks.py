@@ -97,6 +97,30 @@ def test_numbers_for_each_channel_are_folded_where_that_is_what_they_are() -> No
         np.testing.assert_array_equal(found, expected(made, {"x": x})[0])
 
 
+def test_nodes_that_work_on_one_tensor_alone_become_one_function() -> None:
+    random, make = np.random.default_rng(), helper.make_node
+    swish = [
+        make("Add", ["c", "three"], ["a"]),
+        make("Clip", ["a", "low", "high"], ["b"]),
+        make("Mul", ["c", "b"], ["d"]),
+        make("Div", ["d", "high"], ["e"]),
+    ]
+    silu = [make("Sigmoid", ["e"], ["f"]), make("Mul", ["f", "e"], ["y"])]
+    conv = make("Conv", ["x", "w"], ["c"])
+    numbers = {"three": 3, "low": 0, "high": 6}
+    weights = {n: np.asarray(v, np.float32) for n, v in numbers.items()}
+    weights["w"] = whole(random, 3, 2, 1, 1)
+    x = random.uniform(-4, 4, (1, 2, 5, 4)).astype(np.float32)
+    for outputs, operators in ((["y"], ["Conv"]), (["y", "b"], ["Conv", "Function", "Mul"])):
+        made = model([conv, *swish, *silu], {"x": [1, 2, 5, 4]}, outputs, weights)
+        layers = layers_of(read_model(made))
+        assert sorted(layer.operator for layer in layers.layers) == operators
+        found = interpreted(layers, {"x": x})
+        for name, right in zip(outputs, expected(made, {"x": x}), strict=True):
+            near = layers.tensors[name].in_onnx_order(found[name])
+            np.testing.assert_allclose(near, right, rtol=1e-5, atol=1e-6)
+
+
 def test_what_the_driver_allocates_is_what_was_planned_to_the_byte(device: Device) -> None:
     random = np.random.default_rng()
     net = explore.network(classifier(random), device=device)

@@ -1,0 +1,102 @@
+"""Functions of one number: nodes that work number by number on one tensor and constants become one
+node, such as x·min(max(x + 3, 0), 6)/6."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from explore.onnx_model.onnx_graph import Array, Node
+from explore.operators.activations import ACTIVATIONS, clipped
+from explore.operators.number_by_number import BINARY
+from explore.operators.program_text import number
+
+FUNCTION = "Function"  # an operator of ours: its attribute `of` is the text of a function of y
+OF_SEVERAL = ("Add", "Sub", "Mul", "Div", "Max", "Min")
+MOST_TEXT = 1000
+SIMPLE = re.compile(r"[\w.]+|\([^()]*\)")
+
+
+def function_of_root(
+    node: Node,
+    makers: Mapping[str, Node],
+    constants: Mapping[str, Array],
+    ranks: Mapping[str, int],
+) -> tuple[str, str] | None:
+    """The tensor of which alone a node makes each number of its result from the number at the same
+    place, and the text of the function of y that it is; None if there is no such tensor.
+
+    Nodes that are such functions already are looked through.
+    """
+    if node.operator not in OF_SEVERAL and node.operator not in (*ACTIVATIONS, "Clip"):
+        return None
+    roots, texts = set[str](), list[str]()
+    for name in filter(None, node.inputs):
+        if name in constants:
+            texts.append("")
+            continue
+        root, text = _looked_through(name, makers, constants)
+        roots.add(root)
+        texts.append(text)
+    if len(roots) != 1:
+        return None
+    (root,) = roots
+    for n, name in enumerate(filter(None, node.inputs)):
+        if name in constants:
+            scalar = _scalar(constants[name], ranks.get(root))
+            if scalar is None:
+                return None
+            texts[n] = scalar
+    made = _applied(node, constants, texts)
+    return None if made is None or len(made) > MOST_TEXT else (root, made)
+
+
+def _looked_through(
+    name: str, makers: Mapping[str, Node], constants: Mapping[str, Array]
+) -> tuple[str, str]:
+    """The tensor of which alone a tensor is a function, itself if there is no other, and the
+    function's text."""
+    maker = makers.get(name)
+    if maker is not None and maker.operator == FUNCTION:
+        return maker.inputs[0], maker.attributes["of"]
+    if maker is not None and maker.operator in (*ACTIVATIONS, "Clip"):
+        text = _applied(maker, constants, ["y"])
+        if text is not None:
+            return maker.inputs[0], text
+    return name, "y"
+
+
+def _scalar(constant: Array, rank: int | None) -> str | None:
+    """The text of a constant that is one number whatever it meets; None if it is not."""
+    fits = constant.ndim <= (1 if rank is None else rank)
+    if constant.size != 1 or not fits or not np.issubdtype(constant.dtype, np.floating):
+        return None
+    value = float(constant.item())
+    return None if np.isnan(value) else number(value)
+
+
+def _applied(node: Node, constants: Mapping[str, Array], texts: list[str]) -> str | None:
+    """The text of what a node makes of operands with these texts."""
+    texts = [text if SIMPLE.fullmatch(text) else f"({text})" for text in texts]
+    if node.operator in OF_SEVERAL:
+        return BINARY[node.operator](texts)
+    if node.operator == "Clip":
+        limits = clip_limits(node, constants)
+        return None if limits is None else clipped(*limits, texts[0])
+    return ACTIVATIONS[node.operator].applied(node.attributes, texts[0])
+
+
+def clip_limits(
+    node: Node, constants: Mapping[str, Array]
+) -> tuple[float | None, float | None] | None:
+    """The limits of a `Clip`, from its attributes or constants; None if they are not known."""
+    found: list[float | None] = []
+    for place, n in (("min", 1), ("max", 2)):
+        value: Any = node.attributes.get(place)
+        if n < len(node.inputs) and node.inputs[n]:
+            if node.inputs[n] not in constants:
+                return None
+            value = constants[node.inputs[n]].item()
+        found.append(None if value is None or np.isinf(value) else float(value))
+    return found[0], found[1]
