@@ -240,8 +240,9 @@ class Session:
             missing = f"{self.device.name} has no half precision (cl_khr_fp16)"
             raise UserError(f"{missing}: use float, or another device")
         self._refuse_too_large(plan)
+        more = os.environ.get("PYOPENCL_BUILD_OPTIONS", "")  # which pyopencl adds
         compiled = [
-            self._compiled(k.source, self._options(k.source, options)) for k in plan.kernels
+            self._compiled(k.source, self._options(k.source, options), more) for k in plan.kernels
         ]
         kernels = [self._kernel(c, k) for c, k in zip(compiled, plan.kernels, strict=True)]
         return Program(self, plan, kernels, checking, _code_bytes(set(compiled)), compiled)
@@ -273,11 +274,10 @@ class Session:
                     f"{name} gives at most {gives:,} at once"
                 )
 
-    def _compile(self, source: str, options: str) -> cl.Program:
+    def _compile(self, source: str, options: str, more: str) -> cl.Program:
         if self._cache is None:
             return self._from_source(source, options)
-        extra = os.environ.get("PYOPENCL_BUILD_OPTIONS", "")
-        key = cache.key("kernel 1", source, options, extra, *_identity(self.handle))
+        key = cache.key("kernel 1", source, options, more, *_identity(self.handle))
         binary = self._cache.get(key)
         if binary is not None:
             try:

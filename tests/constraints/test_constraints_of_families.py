@@ -91,6 +91,7 @@ def candidates(legals: list[Point], random: Random) -> Iterator[Point]:
     yield from random.sample(legals, min(len(legals), POINTS // 3))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("family", "form"), FORMS)
 def test_a_familys_points_are_the_legal_ones(family: str, form: str) -> None:
     low = lowering(parse_file(EXAMPLES / "vgg.lift", SMALL), family, form)
@@ -108,6 +109,7 @@ def test_a_familys_points_are_the_legal_ones(family: str, form: str) -> None:
         assert solver.certify(point) is Answer.YES
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("family", "form"), FORMS)
 def test_legal_points_run_right_on_the_device(family: str, form: str, session: Session) -> None:
     program = parse_file(EXAMPLES / "vgg.lift", SMALL)

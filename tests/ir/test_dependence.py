@@ -51,6 +51,7 @@ def test_what_changes_a_result_is_read(structure: str) -> None:
             assert dependence(p).read == changing(p)
 
 
+@pytest.mark.no_cover
 def test_what_changes_a_result_of_layers_is_read() -> None:
     """For random networks, as many elements of each input are reported as read as change a result
     when they change; for a constant, the report may also be that none is."""

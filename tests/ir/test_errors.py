@@ -92,6 +92,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_ends_in_a_message_within_seconds(name: str) -> None:
     start = time.process_time()

@@ -307,6 +307,7 @@ def test_named_layers_are_programs_of_the_shape_they_name(name: str) -> None:
     assert weights[1] == weights[2] == sizes.get("K", 7 if "resnet" in name else 3)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", ["vgg-0", "vgg-7"])
 def test_a_whole_layer_takes_seconds_and_little_memory(name: str) -> None:
     sizes = {k: v for k, v in LAYERS[name].items() if k != "file"}

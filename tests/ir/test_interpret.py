@@ -475,7 +475,7 @@ CHAINS = st.integers(0, 2**64 - 1).map(layout_chain)
 
 
 @pytest.mark.no_cover
-@settings(max_examples=2500, deadline=None)
+@settings(max_examples=1200, deadline=None)
 @given(CHAINS)
 def test_layout_chains_mean_what_their_loops_do(chain: tuple[Var, Expr]) -> None:
     xs, e = chain
@@ -526,7 +526,7 @@ def test_reductions_are_left_folds(name: str, node: Fold) -> None:
 
 
 @pytest.mark.no_cover
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=1000, deadline=None)
 @given(CHAINS, st.sampled_from(sorted(BODIES)), st.booleans())
 def test_reductions_of_layout_chains(chain: tuple[Var, Expr], body: str, small: bool) -> None:
     xs, e = chain

@@ -1,0 +1,5 @@
+"""The fixtures of the tests in this room."""
+
+from tests.support.quick_builds import quick_builds
+
+__all__ = ["quick_builds"]
