@@ -7,12 +7,11 @@ from typing import Unpack
 from codegen.compile import generate
 from codegen.demand_proofs import demand_proofs
 from codegen.runtime.devices import Device
-from codegen.runtime.session import open_device
 from explore.options.option_values import demand_whole
 from explore.options.options import Asked, Options
 from explore.run.best_known import best_known
 from explore.run.book_keeping import Records
-from explore.run.compiled_variant import Compiled
+from explore.run.compiled_variant import Compiled, session_of
 from explore.run.run import Run, limits_of, new_folder, start
 from explore.run.source import Source
 from explore.run.target import device_meant, profile_of, target_of
@@ -76,7 +75,7 @@ def compile(
     )
     demand_proofs(made)
     names = tuple(p.var.name for p in core.params)
-    return Compiled(made.plan, open_device(found).build(made.plan), names)
+    return Compiled(made.plan, session_of(found).build(made.plan), names)
 
 
 def explore(

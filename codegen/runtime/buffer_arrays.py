@@ -55,7 +55,7 @@ def outputs(plan: Plan) -> tuple[Buffer, ...]:
     return found
 
 
-def value_of(buffers: Sequence[Buffer], results: Sequence[Array]) -> Data:
+def value_of(buffers: Sequence[Buffer], results: Sequence[Any]) -> Any:
     """The value that the arrays in some outputs make up: the only one, or a tuple, in which
     `out.1.0` and `out.1.1` are the components of component 1."""
     paths = [tuple(map(int, buffer.name.split(".")[1:])) for buffer in buffers]
@@ -64,7 +64,7 @@ def value_of(buffers: Sequence[Buffer], results: Sequence[Array]) -> Data:
     return _nested([*zip(paths, results, strict=True)])
 
 
-def _nested(parts: Sequence[tuple[tuple[int, ...], Array]]) -> Data:
+def _nested(parts: Sequence[tuple[tuple[int, ...], Any]]) -> Any:
     if len(parts) == 1 and not parts[0][0]:
         return parts[0][1]
     groups = groupby(parts, key=lambda part: part[0][0])
@@ -75,15 +75,21 @@ def names(plan: Plan, role: Role) -> tuple[str, ...]:
     return tuple(buffer.name for buffer in plan.buffers if buffer.role is role)
 
 
-def accept(plan: Plan, given: Mapping[str, Data], *roles: Role) -> dict[str, Array]:
-    """The arrays given for the buffers of these roles, contiguous, as they are uploaded; a
-    UserError names one that is missing, unknown, or of another type or shape."""
-    expected = {buffer.name: buffer for buffer in plan.buffers if buffer.role in roles}
-    apart = dict(part for name, data in given.items() for part in _apart(name, data))
-    for name in apart:
-        if name not in expected:
-            raise no_such("input", name, expected, of="the plan")
-    return {name: _fitting(expected[name], array) for name, array in apart.items()}
+def with_roles(plan: Plan, *roles: Role) -> dict[str, Buffer]:
+    """The buffers of a plan that have one of these roles, by name."""
+    return {buffer.name: buffer for buffer in plan.buffers if buffer.role in roles}
+
+
+def accept(expected: Mapping[str, Buffer], given: Mapping[str, Data]) -> dict[str, Array]:
+    """The arrays given for buffers of these names, contiguous, as they are uploaded; a UserError
+    names one that is unknown, or of another type or shape."""
+    found = {}
+    for name, data in given.items():
+        for part, array in _apart(name, data) if isinstance(data, tuple) else ((name, data),):
+            if part not in expected:
+                raise no_such("input", part, expected, of="the plan")
+            found[part] = _fitting(expected[part], array)
+    return found
 
 
 def _apart(name: str, data: Data) -> Iterator[tuple[str, Any]]:
@@ -105,11 +111,14 @@ def require(expected: tuple[str, ...], given: Mapping[str, object], what: str) -
 
 def _fitting(buffer: Buffer, given: object) -> Array:
     array = given if isinstance(given, np.ndarray) else _as_numpy(buffer, given)
-    if array.dtype != DTYPES[buffer.scalar] or array.shape != buffer.shape:
-        raise UserError(
-            f"'{buffer.name}' is {array.dtype} {list(array.shape)}, expected {_kind(buffer)}"
-        )
-    return np.ascontiguousarray(array)
+    demand_kind(buffer, array.dtype, array.shape)
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def demand_kind(buffer: Buffer, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+    """Raise a UserError for an array of another type or shape than the buffer's."""
+    if dtype != DTYPES[buffer.scalar] or shape != buffer.shape:
+        raise UserError(f"'{buffer.name}' is {dtype} {list(shape)}, expected {_kind(buffer)}")
 
 
 def _as_numpy(buffer: Buffer, given: object) -> Array:

@@ -3,6 +3,7 @@
 import statistics
 import time
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime import buffer_arrays as arrays
 from codegen.runtime.buffer_arrays import Array
+from codegen.runtime.device_array import DeviceArray
 from codegen.runtime.device_memory import GUARD_BYTES, DeviceMemory
 from codegen.runtime.queue import Queue, Recorded
 from codegen.runtime.results import GuardViolated, KernelTime, Timing
@@ -24,6 +26,8 @@ BRIEF = 20e6
 ENOUGH = 5  # runs that agree
 KEPT = 4  # sets of the caller's buffers whose launches stay recorded
 
+
+NOTHING: Mapping[str, DeviceArray] = MappingProxyType({})
 
 Key = tuple[tuple[str, int], ...]  # names of buffers, and which these are
 
@@ -52,6 +56,8 @@ class Program:
         self._launches = list(zip(plan.kernels, kernels, strict=True))
         self._buffers = {buffer.name: buffer for buffer in plan.buffers}
         self._inputs = arrays.names(plan, Role.INPUT)
+        self._given = arrays.with_roles(plan, Role.INPUT, Role.CONST)
+        self._own: Recorded | None = None  # launches on buffers that are all of this program
         self._outputs = arrays.outputs(plan)
         self._constants: dict[str, Array] = {}
         self._held = True
@@ -80,7 +86,9 @@ class Program:
         if self.checking:
             events = self._run({}, checking=True)
         else:
-            launched(self._launches_on({}))
+            if self._own is None:
+                self._own = self._record({})
+            launched(self._own)
         return tuple(map(self._result, self._outputs)), events
 
     def _result(self, buffer: Buffer) -> Array:
@@ -110,7 +118,8 @@ class Program:
     def set_constants(self, constants: Mapping[str, Data], held: bool = True) -> None:
         """Give constants, or change some; prepack kernels run again before the next run. Those that
         are not `held` here once the device has them must all be given to change one."""
-        self._constants |= arrays.accept(self.plan, constants, Role.CONST)
+        expected = arrays.with_roles(self.plan, Role.CONST)
+        self._constants |= arrays.accept(expected, constants)
         self._held, self._ready = held, False
 
     def launch(self, buffers: Mapping[str, Any]) -> None:
@@ -121,6 +130,32 @@ class Program:
             self._demand_buffers(buffers)
         self._prepare()
         launched(self._launches_on(buffers))
+
+    def on_device(self, inputs: Mapping[str, Any]) -> Any:
+        """The output for inputs of which some are arrays on this device, as arrays that stay there;
+        nothing waits. Arrays of the host are copied, and constants are set, as in a call."""
+        there = {n: a for n, a in inputs.items() if isinstance(a, DeviceArray)}
+        given = self._accepted({n: a for n, a in inputs.items() if n not in there}, there)
+        for name, array in there.items():
+            self._demand_here(name, array)
+        out = [
+            DeviceArray.empty(arrays.DTYPES[b.scalar], b.shape, self._queue) for b in self._outputs
+        ]
+        copied = {name: DeviceArray.of(array, self._queue) for name, array in given.items()}
+        made = {b.name: array for b, array in zip(self._outputs, out, strict=True)}
+        self.launch({name: array.buffer for name, array in {**copied, **there, **made}.items()})
+        return arrays.value_of(self._outputs, out)
+
+    def _demand_here(self, name: str, array: DeviceArray) -> None:
+        if name not in self._inputs:
+            raise UserError(f"'{name}' lies on a device: expected an input that varies there")
+        if array.queue is not self._queue:
+            raise UserError(f"'{name}' lies on another device: expected one of to_device here")
+        arrays.demand_kind(self._buffers[name], array.dtype, array.shape)
+
+    def to_device(self, array: Array) -> DeviceArray:
+        """A copy of an array on this device, to be given to calls."""
+        return DeviceArray.of(array, self._queue)
 
     def series(
         self,
@@ -210,6 +245,7 @@ class Program:
     def release(self) -> None:
         """Give the device's memory back; the next call allocates again."""
         self._recorded.clear()
+        self._own = None
         self._memory = self._no_memory()
         self._ready = False
 
@@ -224,13 +260,17 @@ class Program:
         units = -(-GUARD_BYTES // self._queue.alignment) if self.checking else 0
         return DeviceMemory(self._queue, self.plan, units * self._queue.alignment, apart=False)
 
-    def _accepted(self, inputs: Mapping[str, Data]) -> dict[str, Array]:
-        given = arrays.accept(self.plan, inputs, Role.INPUT, Role.CONST)
+    def _accepted(
+        self, inputs: Mapping[str, Data], there: Mapping[str, DeviceArray] = NOTHING
+    ) -> dict[str, Array]:
+        """The arrays given as inputs, as they are uploaded; constants among them are set. Others
+        are `there` already."""
+        given = arrays.accept(self._given, inputs)
         constants = {n: a for n, a in given.items() if self._buffers[n].role is Role.CONST}
         if constants:
             self.set_constants(constants)
         rest = {name: array for name, array in given.items() if name not in constants}
-        arrays.require(self._inputs, rest, "inputs")
+        arrays.require(self._inputs, {**rest, **there}, "inputs")
         return rest
 
     def _prepare(self) -> None:

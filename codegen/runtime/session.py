@@ -5,7 +5,7 @@ import contextlib
 import json
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
@@ -182,12 +182,21 @@ def open_device(device: Device, cached: bool = True) -> "Session":
         return Session(device, same[device.ordinal], cached)
 
 
-@contextlib.contextmanager
-def _driver(doing: str) -> Iterator[None]:
-    try:
-        yield
-    except cl.Error as error:
-        raise RunFailed(f"{doing}: {error}") from error
+class _driver:
+    """The context of a call of the driver, whose error becomes a RunFailed that says what was being
+    done. It is a class as calls on small arrays would notice what a generator costs."""
+
+    __slots__ = ("doing",)
+
+    def __init__(self, doing: str) -> None:
+        self.doing = doing
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, cl.Error):
+            raise RunFailed(f"{self.doing}: {error}") from error
 
 
 def _code_bytes(compiled: Iterable[cl.Program]) -> int | None:

@@ -9,13 +9,11 @@ import json
 import pickle
 from collections.abc import Iterator
 from contextlib import nullcontext
-from functools import lru_cache
 
 from codegen.plan import Plan
 from codegen.runtime import binary_cache as cache
 from codegen.runtime.devices import Device
 from codegen.runtime.results import BuildFailed
-from codegen.runtime.session import Session, open_device
 from constraints.devices import Profile
 from explore.building.build_variant import Task, builder, make
 from explore.options.options import Options
@@ -27,7 +25,7 @@ from explore.results.record_json import plan_json
 from explore.results.version import version
 from explore.run.book_keeping import Records, opened, place_of
 from explore.run.candidates import hinted_tasks
-from explore.run.compiled_variant import Compiled
+from explore.run.compiled_variant import Compiled, session_of
 from explore.run.target import target_of
 from explore.space.derive_at import derive_at
 from explore.space.derive_form import Derived, derive
@@ -59,19 +57,13 @@ def best_known(
         if book is not None:
             known = recalled(book, identity_of(program), place_of(target), version(), options)
     names = tuple(p.var.name for p in program.params)
-    session, reason = _session(device), "no family lowers it"
+    session, reason = session_of(device), "no family lowers it"
     for plan in _plans(program, target.profile, options, known):
         try:
             return Compiled(plan, session.build(plan), names)
         except BuildFailed as error:
             reason = str(error)
     raise UserError(f"no variant of {program.name} could be compiled here: {reason}")
-
-
-@lru_cache(maxsize=4)
-def _session(device: Device) -> Session:
-    """The session of a device, which all variants that are taken without a search share."""
-    return open_device(device)
 
 
 def _plans(program: Program, profile: Profile, options: Options, known: Recalled) -> Iterator[Plan]:

@@ -1,18 +1,30 @@
 """A variant built for a device, which computes the program's output when called on arrays."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from codegen.plan import Plan, Role
 from codegen.runtime.buffer_arrays import outputs
 from codegen.runtime.built_program import Program as Built
-from codegen.runtime.session import open_device
+from codegen.runtime.device_array import DeviceArray
+from codegen.runtime.devices import Device
+from codegen.runtime.session import Session, open_device
 from explore.options.units import show_bytes, show_time
 from explore.results.records import Record
 from explore.results.run_environment import Environment
 from explore.run.target import device_of
 from explore.run.trusted_plans import TrustedPlans
 from ir.errors import UserError
+
+
+@lru_cache(maxsize=8)
+def session_of(device: Device) -> Session:
+    """The session on a device that all variants of this process share, so that one takes what
+    another made there."""
+    return open_device(device)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +51,27 @@ class Compiled:
         device = device_of(environment)
         plan = TrustedPlans(environment, trust).of(record)
         names = tuple(b.name for b in plan.buffers if b.role in (Role.INPUT, Role.CONST))
-        return Compiled(plan, open_device(device).build(plan), names, record)
+        return Compiled(plan, session_of(device).build(plan), names, record)
 
     def __call__(self, *arrays: Any, **by_name: Any) -> Any:
-        """The program's output for these arrays; a constant that is given once is kept."""
+        """The program's output for these arrays; a constant that is given once is kept.
+
+        If one of them is an array of `to_device`, or what another variant made of such, the output
+        stays on the device, and nothing waits; `np.asarray` reads it.
+        """
         if len(arrays) > len(self.names):
             raise UserError(f"{len(arrays)} arrays given: expected {', '.join(self.names)}")
         given = dict(zip(self.names, arrays, strict=False))
         if twice := sorted(given.keys() & by_name.keys()):
             raise UserError(f"{twice[0]} is given by position and by name: expected one")
-        return self.built(given | by_name)
+        given |= by_name
+        if any(isinstance(array, DeviceArray) for array in given.values()):
+            return self.built.on_device(given)
+        return self.built(given)
+
+    def to_device(self, array: Any) -> DeviceArray:
+        """A copy of an array on the variant's device, for variants that run there."""
+        return self.built.to_device(np.asarray(array))
 
     @property
     def source(self) -> str:

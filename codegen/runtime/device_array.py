@@ -1,0 +1,45 @@
+"""Arrays that lie on a device: results that stay there, and inputs that are there already."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from codegen.runtime.buffer_arrays import Array
+from codegen.runtime.queue import Queue
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceArray:
+    """An array on a device: the driver's `buffer`, and the type and shape of its numbers.
+
+    NumPy reads it (`np.asarray`), after all that was enqueued before; until then nothing waits.
+    """
+
+    buffer: Any
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    queue: Queue
+
+    @staticmethod
+    def of(array: Array, queue: Queue) -> "DeviceArray":
+        """A copy of an array on the device of a queue."""
+        made = DeviceArray.empty(array.dtype, array.shape, queue)
+        queue.write(made.buffer, np.ascontiguousarray(array))
+        return made
+
+    @staticmethod
+    def empty(dtype: np.dtype[Any], shape: tuple[int, ...], queue: Queue) -> "DeviceArray":
+        """An array whose numbers are not written yet."""
+        size = int(np.prod(shape, dtype=object)) * dtype.itemsize
+        return DeviceArray(queue.allocate(size), dtype, shape, queue)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is False:
+            raise ValueError("an array on a device is copied to be read: expected copy=None")
+        out = np.empty(self.shape, self.dtype)
+        self.queue.read(out, self.buffer)
+        return out if dtype is None else out.astype(dtype, copy=False)
+
+    def __repr__(self) -> str:
+        return f"<on {self.queue.device.name}: {self.dtype} {list(self.shape)}>"
