@@ -333,7 +333,9 @@ class Expressions:
 
     def whole(self, i: Index) -> str:
         text = self.naming.text(i)
-        return f"((int)({text}))" if needs_64(i) else f"({text})"
+        if needs_64(i):
+            return f"((int)({text}))"
+        return text if text.isidentifier() or text.isdecimal() else f"({text})"
 
     def choice(self, condition: Condition, a: Value, b: Value) -> tuple[str, int]:
         here = self.tested(condition, self.values)

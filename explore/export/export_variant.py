@@ -1,6 +1,7 @@
 """The export of a variant as a folder that runs and checks itself without convlift."""
 
 import json
+import keyword
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +21,14 @@ from explore.export.contents_places import (
     weights_bytes,
     with_place,
 )
+from explore.export.kernel_listing import listing
 from explore.export.plan_in_c import plan_header, tables, turns
+from explore.export.python_package import python_package
 from explore.files.whole_files import write_folder
 from explore.measure.reference import Array, inputs_of, largest_error, reference
 from explore.options.options import Options
 from explore.options.units import show_bytes, show_time
-from explore.results.derivation_steps import stages_of
+from explore.results.derivation_steps import laws_of, outline_of, stages_of
 from explore.results.record_json import launch_json, plan_json
 from explore.results.records import Measured, Predicted, Record, Variant
 from explore.results.run_environment import Environment
@@ -61,6 +64,7 @@ def export(record: Record, plan: Plan, environment: Environment, folder: Path) -
         readme=_readme(record, environment),
         name=program.name,
         title=f"{record.variant.id}, a variant of {environment.name}.",
+        derivation=_derivation(record, environment),
     )
     inputs = inputs_of(program, options.seed)
     write_export(folder, plan, told, inputs, reference(program, options.seed).outputs)
@@ -70,7 +74,7 @@ def export(record: Record, plan: Plan, environment: Environment, folder: Path) -
 class Told:
     """What an export tells beside its plan: the device it was made for, the largest error of a
     right result, what `plan.json` says of it, the text of its kernels, its README, and the name and
-    the title of its library in C."""
+    the title of its libraries, and the derivation, if there is one."""
 
     made_for: str
     max_error: float
@@ -79,6 +83,7 @@ class Told:
     readme: str
     name: str
     title: str
+    derivation: str = ""
 
 
 def write_export(
@@ -102,8 +107,12 @@ def write_export(
         "turns": turns(plan),
         "max_error": told.max_error,
     }
+    plan_text = json.dumps(said, indent=1) + "\n"
+    package = python_package(
+        _library_name(told), plan, title=told.title, said=plan_text, kernels=told.kernels
+    )
     texts = {
-        OURS: json.dumps(said, indent=1) + "\n",
+        OURS: plan_text,
         "kernels.cl": told.kernels,
         "plan.h": plan_header(plan, told.made_for, told.max_error),
         "platforms.py": _text("codegen.runtime", "platforms.py"),
@@ -111,6 +120,8 @@ def write_export(
         "host.c": _text("explore.export", "host.c"),
         "Makefile": MAKEFILE,
         "README.md": told.readme,
+        **({"derivation.txt": told.derivation} if told.derivation else {}),
+        **{f"python/{file}": text for file, text in package.items()},
     }
     arrays = _stored(plan, places, inputs, expected)
     write_folder(folder, {**texts, **_library(plan, told), **arrays})
@@ -119,7 +130,7 @@ def write_export(
 def _library(plan: Plan, told: Told) -> Mapping[str, str]:
     """The files of the library in C, in a folder of their own."""
     made = library(
-        told.name if NAME.fullmatch(told.name) else "kernels",
+        _library_name(told),
         plan,
         tables(plan),
         told.kernels,
@@ -130,6 +141,12 @@ def _library(plan: Plan, told: Told) -> Mapping[str, str]:
         max_error=told.max_error,
     )
     return {f"library/{file}": text for file, text in made.items()}
+
+
+def _library_name(told: Told) -> str:
+    """The name of the libraries in C and Python: the program's, if it can be one."""
+    fits = NAME.fullmatch(told.name) and not keyword.iskeyword(told.name)
+    return told.name if fits else "kernels"
 
 
 def _stored(
@@ -153,16 +170,12 @@ def _stored(
 
 
 def kernel_text(variant: Variant, plan: Plan) -> str:
-    """The OpenCL text of a plan, below a comment with the outline of its variant's derivation."""
+    """The OpenCL text of a plan, below a comment with the outline of its variant's derivation, its
+    buffers and its kernels."""
     given = ", ".join(f"{name} = {value}" for name, value in variant.parameters)
     lines = [f"{variant.id}: {variant.family} {variant.form}".rstrip(), f"with {given or 'none'}"]
     lines += headings(stages_of(variant.derivation))
-    return "".join(f"// {_one_line(line)}\n" for line in lines) + "\n" + plan.source
-
-
-def _one_line(text: str) -> str:
-    """The text made safe for a one-line comment: without line ends and backslashes."""
-    return re.sub(r"\s", " ", text).rstrip().replace("\\", "/")
+    return listing(plan, lines)
 
 
 def _refuse_names(plan: Plan) -> None:
@@ -181,9 +194,18 @@ def _refuse_occupied(folder: Path) -> None:
         raise UserError(f"expected a folder, found the file {folder}")
     if folder.exists() and any(folder.iterdir()) and not (folder / OURS).exists():
         raise UserError(f"{folder} holds other files: choose an empty or a new folder")
-    for place in ("data", INPUTS, WEIGHTS, "library"):
+    for place in ("data", INPUTS, WEIGHTS, "library", "python"):
         if (folder / place).is_symlink():
             raise UserError(f"{folder / place} is a link that leads elsewhere: choose a new folder")
+
+
+def _derivation(record: Record, environment: Environment) -> str:
+    """The whole derivation: the program, its outline, and every law with what then stood there."""
+    steps = record.variant.derivation
+    parts = [environment.program_run.rstrip(), *outline_of(steps)]
+    if any(step.stages for step in steps):
+        parts += ["", *laws_of(steps)]
+    return "\n".join(parts) + "\n"
 
 
 def _text(package: str, name: str) -> str:
@@ -224,6 +246,9 @@ A variant of the program below: {time}{guess} and {memory} of global memory on
     make && ./host      (needs a C compiler, the OpenCL headers and a loader)
 
     cd library && make && ./*_demo      (the same as a library: create, run, destroy)
+    pip install ./python                (the same as a package in Python)
+
+`derivation.txt` tells law by law how it was made of the program.
 
 Both hosts run `kernels.cl` as `plan.json` says (`plan.h` says the same in C) on what is in
 `{INPUTS}` and `{WEIGHTS}`, print what an inference takes, of many back to back, and check the

@@ -74,8 +74,13 @@ def test_a_kernel_stands_under_the_outline_of_its_derivation() -> None:
     made = record(STEPS).variant
     assert made.plan is not None
     text = kernel_text(made, made.plan).split("\n\n")[0].splitlines()
-    assert all(line.startswith("// ") for line in text)
-    assert len(text) < 20
+    assert all(line.startswith("//") for line in text)
+    outline, buffers, kernels, licence = "\n".join(text).split("\n//\n")
+    assert len(outline.splitlines()) < 20
+    assert "begins at a multiple of 64 bytes" in buffers
+    assert all(f"//   {b.name}: {b.role.value}, {b.scalar} " in buffers for b in made.plan.buffers)
+    assert all(f"//   {k.name}: " in kernels for k in made.plan.kernels)
+    assert "no licence of its own" in licence
     assert "//   3.   rows in vectors of v   (4 laws)" in text
     assert "//  10.     a block in registers   (14 laws)" in text
 

@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -22,6 +23,7 @@ import numpy as np
 import pytest
 
 from codegen.runtime.devices import Device
+from codegen.runtime.session import open_device
 from constraints.devices import CPU
 from explore.__main__ import main
 from explore.building.build_variant import Task, builder, make
@@ -637,6 +639,38 @@ def test_an_export_runs_on_its_inputs_and_refuses_another_result(
         data.write_bytes(right)
         assert ran.returncode == 1
         assert "wrong" in ran.stderr
+
+
+def test_an_export_is_a_package_in_python(
+    exported: Path, device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(exported / "python"))
+    plan = json.loads((exported / "plan.json").read_text())
+    (out,) = (b for b in plan["buffers"] if b["role"] == "output")
+    name = tomllib.loads((exported / "python" / "pyproject.toml").read_text())["project"]["name"]
+    module = __import__(name)
+    weights = np.fromfile(exported / "data" / "weights.bin", np.float32)
+    given = {
+        b["name"]: weights[b["at"] // 4 : (b["at"] + b["bytes"]) // 4].reshape(b["shape"])
+        for b in plan["buffers"]
+        if b["role"] == "const"
+    }
+    session = open_device(device)
+    kernels = module.Kernels(**given, queue=session.queue)
+    (image,) = kernels.inputs
+    shape = kernels.buffers[image]["shape"]
+    array = np.fromfile(exported / "data" / "inputs" / f"{image}.bin", np.float32).reshape(shape)
+    expected = np.fromfile(exported / "data" / "expected.bin").reshape(out["shape"])
+    assert relative_error(kernels(array), expected) < 1e-5
+    assert relative_error(kernels(**{image: 2 * array[::1]}), expected) > 0.1
+    with pytest.raises(TypeError, match="expected float32"):
+        kernels(array.astype(np.float64))
+    with pytest.raises(TypeError, match="expected image, found nothing"):
+        kernels()
+    with pytest.raises(TypeError, match="expected a buffer for each"):
+        kernels.run({})
+    derivation = (exported / "derivation.txt").read_text()
+    assert derivation.startswith(TEXT.strip())
 
 
 @pytest.mark.parametrize("name", ["data/expected.bin", "data/inputs/image.bin"])

@@ -1,0 +1,87 @@
+"""The text of a plan's kernels as one would check it in: a header, and a title for each kernel."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from codegen.plan import Buffer, Kernel, Plan, Role
+
+MADE = re.compile(r"(?P<of>\w+)_(?P<how>transformed|packed|padded|rearranged)(_\d+)?")
+"""How buffers are called that a kernel makes of one parameter (`ir/core/cut_kernels.py`)."""
+HOW = {
+    "transformed": "transform",
+    "packed": "packing",
+    "padded": "padding",
+    "rearranged": "another order",
+}
+FREE = (
+    "This text carries no licence of its own: it is as free as the program that it was made from."
+)
+ALIGNMENT = "The last index varies fastest; each buffer begins at a multiple of 64 bytes."
+
+
+def listing(plan: Plan, lines: Sequence[str]) -> str:
+    """The OpenCL text of a plan below a comment: these lines, then the buffers with their layouts,
+    and the kernels in the order of their launches, each of which has its title above it too."""
+    titles = titles_of(plan)
+    launches = [f"{k.name}: {_when(k)}{titles[k.name]}" for k in plan.kernels]
+    buffers = [_described(b) for b in plan.buffers]
+    told = [*lines, "", f"Buffers. {ALIGNMENT}", *buffers, "", "Kernels, in order:"]
+    told += [*(f"  {line}" for line in launches), "", FREE]
+    head = "".join(f"// {_one_line(line)}".rstrip() + "\n" for line in told)
+    needs = dict.fromkeys(line for kernel in plan.kernels for line in kernel.needs)
+    texts = {k.text: f"// {titles[k.name]}\n{k.text}" for k in reversed(plan.kernels)}
+    written = [texts[text] for text in dict.fromkeys(k.text for k in plan.kernels)]
+    return "\n".join([head, *needs, *([""] if needs else []), *written])
+
+
+def titles_of(plan: Plan) -> Mapping[str, str]:
+    """The titles of a plan's kernels by name, such as `input transform: image_transformed from
+    image`; what a kernel does is told by what it makes, and of what."""
+    roles = {b.name: b.role for b in plan.buffers}
+    found = {}
+    for k in plan.kernels:
+        made = [n for n in k.arguments if _is_made(k, roles[n], n, plan)]
+        read = [n for n in k.arguments if n not in made]
+        words = f"{', '.join(made)} from {', '.join(read)}" if read else ", ".join(made)
+        found[k.name] = f"{_purpose(made, read, roles)}: {words}"
+    return found
+
+
+def _is_made(k: Kernel, role: Role, name: str, plan: Plan) -> bool:
+    """True if the kernel writes this argument: it is an output, or no kernel before made it."""
+    if role is Role.OUTPUT:
+        return True
+    if role not in (Role.TEMPORARY, Role.PACKED):
+        return False
+    users = [other for other in plan.kernels if name in other.arguments]
+    return users[0] is k
+
+
+def _purpose(made: Sequence[str], read: Sequence[str], roles: Mapping[str, Role]) -> str:
+    """The purpose of a kernel in a few words."""
+    found = MADE.fullmatch(made[0]) if made else None
+    partial = any(_is_partial(name, roles) for name in read)
+    if found:
+        of = "input" if roles[made[0]] is Role.TEMPORARY else found["of"]
+        return f"{of} {HOW[found['how']]}"
+    if roles[made[0]] is Role.OUTPUT if made else False:
+        return "output transform" if partial else "result"
+    return "transform of partial results" if partial else "product"
+
+
+def _is_partial(name: str, roles: Mapping[str, Role]) -> bool:
+    return roles[name] is Role.TEMPORARY and not MADE.fullmatch(name)
+
+
+def _when(k: Kernel) -> str:
+    return "once, " if k.prepack else ""
+
+
+def _described(b: Buffer) -> str:
+    shape = "".join(f"[{n}]" for n in b.shape)
+    return f"  {b.name}: {b.role.value}, {b.scalar} {shape}, {b.bytes} bytes"
+
+
+def _one_line(text: str) -> str:
+    """The text made safe for a one-line comment: without line ends and backslashes."""
+    return re.sub(r"\s", " ", text).rstrip().replace("\\", "/")

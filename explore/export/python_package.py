@@ -1,0 +1,56 @@
+"""A variant as a package in Python, which pip installs: its kernels, its plan, and the class that
+builds and runs them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+
+from codegen.plan import Plan, Role
+
+PROJECT = """[build-system]
+requires = ["setuptools>=77"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "@NAME@"
+version = "0"
+dependencies = ["numpy", "pyopencl"]
+
+[tool.setuptools]
+packages = ["@NAME@"]
+
+[tool.setuptools.package-data]
+"@NAME@" = ["kernels.cl", "plan.json"]
+"""
+
+
+def python_package(
+    name: str, plan: Plan, *, title: str, said: str, kernels: str
+) -> Mapping[str, str]:
+    """The files of the package `name` that runs a plan; `said` is the text of its `plan.json`,
+    `kernels` that of its kernels."""
+    values = {
+        "NAME": name,
+        "TITLE": " ".join(title.split()).replace("\\", "/").replace('"', "'"),
+        "SHOWN_CONSTANTS": _arguments(plan, Role.CONST),
+        "SHOWN_INPUTS": _arguments(plan, Role.INPUT),
+    }
+    module = files("explore.export").joinpath("package.py.in").read_text(encoding="utf-8")
+    platforms = files("codegen.runtime").joinpath("platforms.py").read_text(encoding="utf-8")
+    return {
+        "pyproject.toml": _filled(PROJECT, values),
+        f"{name}/__init__.py": _filled(module, values),
+        f"{name}/platforms.py": platforms,
+        f"{name}/kernels.cl": kernels,
+        f"{name}/plan.json": said,
+    }
+
+
+def _arguments(plan: Plan, role: Role) -> str:
+    names: Sequence[str] = [b.name for b in plan.buffers if b.role is role]
+    return ", ".join(names)
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    """The template with each @WORD@ replaced; what replaces one is not looked at again."""
+    return re.sub(r"@([A-Z_]+)@", lambda hole: values[hole[1]], text)
