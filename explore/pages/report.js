@@ -230,9 +230,9 @@ const between = d => d.buffers.filter(b => !["input", "const", "output"].include
   .map(b => `${b.name} (${b.role}, ${bytes(b.bytes)})`).join(", ");
 
 const lawOf = (s, i) => make("div", { class: "step" },
-  make("b", { class: "mono" }, `${i + 1}. ${s.law}`), make("i", {}, s.place), make("pre", {}, s.term));
+  make("b", { class: "mono" }, `${i + 1}. ${s.law}`), make("i", {}, s.place), make("pre", { tabindex: "0" }, s.term));
 const stageOf = s => make("details", { class: "stage" }, make("summary", {}, make("b", {}, s.name),
-  make("i", {}, s.steps === 1 ? "1 law" : `${s.steps} laws`), make("pre", {}, `${s.before}\n= ${s.after}`)));
+  make("i", {}, s.steps === 1 ? "1 law" : `${s.steps} laws`), make("pre", { tabindex: "0" }, `${s.before}\n= ${s.after}`)));
 
 function story(steps) { // the stages, each opening to those inside it and to its laws
   const whole = make("div", {}), around = [{ node: whole, end: Infinity }];
@@ -265,7 +265,7 @@ const TABS = {
   tiling: (v, d) => tilingOf(d.tiling),
   source: (v, d) => d.source ? listing(d.source) : make("p", { class: "hint" }, "no source: it did not come so far"),
   compare: (v, d, derivations, variants) => side_by_side(byId.get(pinned), v, variants.get(pinned), d, derivations),
-  log: (v, d) => make("pre", {}, d.detail),
+  log: (v, d) => make("pre", { tabindex: "0" }, d.detail),
 };
 
 function figures(v) {

@@ -26,7 +26,7 @@ function allVariants() {
   const box = make("input", { type: "search", "aria-label": "search variants", placeholder: "words of a form, v=16, failed, …",
     oninput: e => { sought = e.target.value; rows = PAGE; showVariants(); } });
   at("variants").append(box, make("span", { class: "hint", role: "status", id: "counted" }),
-    make("div", { class: "scroll" }, make("table", { id: "everyone" })), make("button", { class: "link", id: "more", onclick: () => { rows += 4 * PAGE; showVariants(); } }, "show more"));
+    make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "all variants" }, make("table", { id: "everyone" })), make("button", { class: "link", id: "more", onclick: () => { rows += 4 * PAGE; showVariants(); } }, "show more"));
   showVariants();
 }
 
@@ -84,7 +84,7 @@ async function copied(text, button) {
 const copying = text => make("button", { class: "copy", onclick: e => copied(text, e.currentTarget) }, "copy");
 const quoted = word => /^[\w./+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 const picking = v => `explore pick ${quoted(run.folder)} --id ${quoted(v.id)} --export ${quoted(v.id)}`;
-const command = v => make("div", { class: "command" }, make("code", {}, picking(v)), copying(picking(v)));
+const command = v => make("div", { class: "command" }, make("code", { tabindex: "0" }, picking(v)), copying(picking(v)));
 
 // ---- two variants side by side
 
