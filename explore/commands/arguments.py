@@ -96,6 +96,13 @@ def add_live(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add to a parser the option that prints the front of a new run as JSON."""
+    parser.add_argument(
+        "--json", action="store_true", help="print the front at the end, a JSON object a line"
+    )
+
+
 def live_of(given: argparse.Namespace) -> int | None:
     """The port on which the report is to be served, 0 any, among parsed arguments; None for
     none."""

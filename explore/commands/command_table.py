@@ -4,6 +4,7 @@ Each function here parses the arguments of one command, and carries it out.
 """
 
 import io
+import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout, suppress
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from explore.commands.arguments import (
     add_cluster,
+    add_json,
     add_limits,
     add_live,
     add_options,
@@ -28,7 +30,13 @@ from explore.commands.arguments import (
 )
 from explore.commands.command_list import exploring, of_run, parser_of
 from explore.commands.command_names import COMMANDS
-from explore.files.named_programs import example_text, meant, named_programs, titles
+from explore.files.named_programs import (
+    example_text,
+    meant,
+    named_programs,
+    titles,
+    titles_by_name,
+)
 from explore.options.units import parse_bytes
 from ir.command import usage
 from ir.program_file import text_of
@@ -73,8 +81,16 @@ def _refuse_unknown(argv: list[str]) -> None:
 def _init(argv: list[str]) -> int:
     parser = parser_of("init")
     parser.add_argument("name", nargs="?", metavar="EXAMPLE", help="the name of an example")
-    name = parser.parse_args(argv).name
-    print(example_text(name) if name else "\n".join(titles()), end="" if name else "\n")
+    parser.add_argument("--json", action="store_true", help="print a JSON object an example")
+    given = parser.parse_args(argv)
+    if given.json:
+        asked = [given.name] if given.name else [*titles_by_name()]
+        for name in asked:
+            text = example_text(name)
+            print(json.dumps({"name": name, "title": titles_by_name()[name], "text": text}))
+    else:
+        name = given.name
+        print(example_text(name) if name else "\n".join(titles()), end="" if name else "\n")
     return 0
 
 
@@ -102,6 +118,7 @@ def _start(argv: list[str]) -> int:
     add_records(parser)
     add_cluster(parser)
     add_live(parser)
+    add_json(parser)
     given = parser.parse_args(argv)
 
     from explore.commands.commands import INTERRUPTED, ran
@@ -111,6 +128,8 @@ def _start(argv: list[str]) -> int:
     from explore.run.source import Source
     from ir.text.unused_helpers import notes_on
 
+    if given.json and given.device == EACH:
+        parser.error("--json is of one device's run: `explore front RUN/DEVICE --json`")
     asked, sizes = [], getattr(given, "sizes", ())
     for named in (layer for word in given.programs for layer in meant(word)):
         given.sizes = (*named.sizes, *sizes)
@@ -127,14 +146,14 @@ def _start(argv: list[str]) -> int:
             folder = given.out or new_folder(name)
             if len(asked) > 1:
                 folder = new_folder(name, given.out or Path("runs"))
-                print(f"{name}:")
+                print(f"{name}:", file=sys.stderr if given.json else sys.stdout)
             if given.device == EACH:
                 done = explored_on_each(
                     source, options, targets, folder, given.records, place=place, live=live
                 )
             else:
                 run = partial(start, source, options, targets[0], folder, given.records)
-                done = ran(partial(run, place.hands, live))
+                done = ran(partial(run, place.hands, live), as_json=given.json)
             if done == INTERRUPTED:
                 return done
             status = max(status, done)
@@ -146,6 +165,7 @@ def _resume(argv: list[str]) -> int:
     add_records(parser)
     add_cluster(parser)
     add_live(parser)
+    add_json(parser)
     given = parser.parse_args(argv)
     from explore.commands.commands import ran
     from explore.commands.each_device import resumed_on_each
@@ -158,7 +178,7 @@ def _resume(argv: list[str]) -> int:
         if runs_in(given.run):
             return resumed_on_each(given.run, given.records, place, live_of(given))
         how = given.records, place.hands, place.devices, live_of(given)
-        return ran(partial(resume, given.run, *how))
+        return ran(partial(resume, given.run, *how), as_json=given.json)
 
 
 # ---- looking
@@ -214,7 +234,10 @@ def _show(argv: list[str]) -> int:
 def _report(argv: list[str]) -> int:
     parser = of_run("report")
     parser.add_argument(
-        "--out", type=path, metavar="FILE", help="the report's file (default: RUN/report.html)"
+        "--out",
+        type=path,
+        metavar="FILE",
+        help="the report's file (default: RUN/report.html); - prints it",
     )
     from explore.commands.commands import report
 

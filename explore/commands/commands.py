@@ -63,25 +63,31 @@ def show_front(given: argparse.Namespace) -> int:
         )
     if not given.json:
         return print_front(run, found)
+    return _front_as_json(run, found)
+
+
+def _front_as_json(run: Run, found: Sequence[Record]) -> int:
+    """Print the front of a run, `found`, an object a line; all else is said beside it."""
     for record in found:
         print(to_line(record))
     lost = run.lost_forms
-    for line in lost_lines(lost) if found else none_ran(records, lost):
+    for line in lost_lines(lost) if found else none_ran(run.records, lost):
         print(line, file=sys.stderr)
     return 0 if found else 1
 
 
-def ran(go: Callable[[], tuple[Run, bool]]) -> int:
-    """Carry out a run and print its front; returns the exit status."""
+def ran(go: Callable[[], tuple[Run, bool]], as_json: bool = False) -> int:
+    """Carry out a run and print its front, as a table or as JSON; returns the exit status."""
     try:
         run, finished = go()
     except KeyboardInterrupt:
         return INTERRUPTED
-    status = print_front(run, run.front)
+    status = _front_as_json(run, run.front) if as_json else print_front(run, run.front)
+    told = sys.stderr if as_json else sys.stdout
     if run.records:
-        print(f"report: {run.folder / REPORT}")
+        print(f"report: {run.folder / REPORT}", file=told)
     if not finished:
-        print(f"the time was up; go on with `explore resume {run.folder}`")
+        print(f"the time was up; go on with `explore resume {run.folder}`", file=told)
     return status
 
 
@@ -204,15 +210,20 @@ def _constraints(run: Run, record: Record) -> list[str]:
 def report(given: argparse.Namespace) -> int:
     """Run `explore report RUN`: write the HTML report of a run, or of those of several devices side
     by side; returns the exit status."""
-    from explore.pages.report import write_report  # here: slow to import
+    from explore.pages.report import page, write_report  # here: slow to import
+    from explore.pages.report_data import Told
 
     if runs_in(given.run):
         print(write_beside(given.run, given.out or given.run / REPORT))
         return 0
 
     run = Run(given.run)
+    parts = run.records, run.environment, run.peers, run.lost_forms
+    if str(given.out) == "-":
+        print(page(Told(*parts, folder=str(given.run))), end="")
+        return 0
     file = given.out or Path(given.run) / REPORT
-    write_report(file, run.records, run.environment, run.peers, run.lost_forms, str(given.run))
+    write_report(file, *parts, str(given.run))
     print(file)
     return 0
 

@@ -91,9 +91,13 @@ def example_text(name: str) -> str:
 def titles() -> list[str]:
     """A line for each example, with its name and what it is, and one with the names of the
     layers."""
-    folder = _installed()
-    found = [f"{name:18} {_title(text_of(e.file))}" for name, e in _examples(folder).items()]
-    return [*found, "", f"layers: {' '.join(_layers(folder / LAYERS))}"]
+    found = [f"{name:18} {title}" for name, title in titles_by_name().items()]
+    return [*found, "", f"layers: {' '.join(_layers(_installed() / LAYERS))}"]
+
+
+def titles_by_name() -> dict[str, str]:
+    """The title of each example, by its name."""
+    return {name: _title(text_of(e.file)) for name, e in _examples(_installed()).items()}
 
 
 def _installed() -> Path:

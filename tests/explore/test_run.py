@@ -27,6 +27,7 @@ from codegen.runtime.session import open_device
 from constraints.devices import CPU
 from explore.__main__ import main
 from explore.building.build_variant import Task, builder, make
+from explore.commands.commands import ran
 from explore.files.folder_lock import Lock
 from explore.measure.measure_variant import Measure, measure, meter
 from explore.measure.reference import (
@@ -639,6 +640,20 @@ def test_an_export_runs_on_its_inputs_and_refuses_another_result(
         data.write_bytes(right)
         assert ran.returncode == 1
         assert "wrong" in ran.stderr
+
+
+def test_a_new_run_prints_its_front_as_json_and_a_report_to_the_terminal(
+    finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ran(lambda: (Run(finished), False), as_json=True) == 0
+    said = capsys.readouterr()
+    assert [json.loads(line)["id"] for line in said.out.splitlines()] == [
+        r.variant.id for r in Run(finished).front
+    ]
+    assert "report: " in said.err
+    assert "explore resume" in said.err
+    assert main(["report", str(finished), "--out", "-"]) == 0
+    assert capsys.readouterr().out.startswith("<!doctype html>")
 
 
 def test_an_export_is_a_package_in_python(

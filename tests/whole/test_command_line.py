@@ -1,6 +1,7 @@
 """Tests that the commands explain themselves: their help and version, programs that are known by
 name, and words for one thing."""
 
+import json
 import re
 import subprocess
 from collections.abc import Callable, Sequence
@@ -173,6 +174,13 @@ def test_init_prints_an_example_or_lists_them(capsys: pytest.CaptureFixture[str]
     listed = capsys.readouterr().out.splitlines()
     assert "conv3d             A 3-D convolution: windows of a volume." in listed
     assert any(line.startswith("layers: vgg-0 ") for line in listed)
+    assert explore(["init", "--json"]) == 0
+    objects = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    named = {o["name"]: o for o in objects}
+    assert named["conv2d"]["text"] == text
+    assert named["conv3d"]["title"] == "A 3-D convolution: windows of a volume."
+    assert explore(["init", "conv2d", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == named["conv2d"]
     assert explore(["init", "konv2d"]) == 1
     assert "no example `konv2d`; did you mean `conv2d`?" in capsys.readouterr().err
 
