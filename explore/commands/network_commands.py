@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from codegen.runtime.session import open_device
 from explore.commands.arguments import add_options, add_target, options_of, path
 from explore.network_choice.choose_options import Choice, Chooser
 from explore.network_choice.find_options import Options, estimated
@@ -23,8 +24,9 @@ from explore.networks.network_tables import (
     memory_lines,
     program_line,
 )
-from explore.networks.open_network import read
+from explore.networks.open_network import quickly, read
 from explore.networks.peer_engines import INSTALL, EngineName, engine_named
+from explore.options.option_values import whole_from
 from explore.options.units import parse_bytes
 from explore.results.version import version
 from explore.run.run import new_folder
@@ -64,6 +66,12 @@ def _explore(argv: list[str]) -> int:
         help="measure nothing: take a few variants of each layer by rough estimates",
     )
     parser.add_argument(
+        "--tried",
+        type=usage(whole_from(1)),
+        metavar="N",
+        help="keep no run: measure N variants of each layer, one after the other",
+    )
+    parser.add_argument(
         "--out", type=path, metavar="RUN", help="the run's folder (default: runs/NAME)"
     )
     add_target(parser)
@@ -71,13 +79,9 @@ def _explore(argv: list[str]) -> int:
     given = parser.parse_args(argv)
     asked, shapes = options_of(given), dict(given.shape)
     target = target_of(given.device, given.profile, asked.limits)
-    if given.estimate:
+    if given.estimate or given.tried:
         layers = layers_of(read(given.model, shapes))
-        print(heading())
-        options = estimated(
-            layers, target, None, lambda n, o: print(program_line(layers, n, o), flush=True)
-        )
-        _chosen(layers, options, given)
+        _chosen(layers, _quickly(layers, target, given), given)
         return 0
     folder = given.out or new_folder(given.model.stem)
     run = begun(read, given.model, shapes, asked, folder)
@@ -85,6 +89,18 @@ def _explore(argv: list[str]) -> int:
     choice = _chosen(run.layers, options, given)
     _reported(run, choice, options, _beside(run, choice, given.beside))
     return 0
+
+
+def _quickly(layers: Layers, target: Target, given: argparse.Namespace) -> Options:
+    """The options of a network without a run, told one by one."""
+
+    def tell(number: int, options: Sequence[Option]) -> None:
+        print(program_line(layers, number, options), flush=True)
+
+    print(heading())
+    if given.estimate or target.device is None:
+        return estimated(layers, target, None, tell)
+    return quickly(layers, target, open_device(target.device), given.tried, tell)
 
 
 def _engines(text: str) -> tuple[EngineName, ...]:

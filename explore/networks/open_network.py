@@ -1,16 +1,20 @@
 """The Python interface to networks: a model's file becomes a callable."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from codegen.runtime.devices import Device
-from codegen.runtime.session import open_device
-from explore.network_choice.find_options import estimated
-from explore.network_graph.network_layers import layers_of
+from codegen.runtime.session import Session, open_device
+from explore.network_choice.find_options import Options, estimated
+from explore.network_choice.quick_look import Tell, looked_at
+from explore.network_graph.network_layers import Layers, layers_of
 from explore.networks.network import Network
 from explore.onnx_model.onnx_graph import Graph
-from explore.run.target import target_of
+from explore.options.options import Options as Settings
+from explore.run.target import Target, target_of
+from explore.run.worker_pools import Here
 from ir.errors import UserError
 
 
@@ -20,19 +24,36 @@ def network(
     shapes: Mapping[str, Sequence[int]] | None = None,
     device: str | int | Device | None = None,
     checking: bool = False,
+    tried: int = 0,
 ) -> Network:
     """The network of an ONNX file (or of a `ModelProto`), built for a device, as a callable on
     arrays.
 
-    Its layers' variants are taken by rough estimates: nothing is measured. `shapes` binds those of
-    inputs where the model leaves sizes open; with `checking`, buffers are poisoned and guarded.
+    Its layers' variants are taken by rough estimates, or, with `tried`, each is the fastest of so
+    many that are measured here. `shapes` binds those of inputs where the model leaves sizes open;
+    with `checking`, buffers are poisoned and guarded.
     """
     layers = layers_of(read(model, shapes))
     target = target_of(device, None, ())
     assert target.device is not None
     session = open_device(target.device)
-    options = estimated(layers, target, session, lambda number, found: None)
+    options = quickly(layers, target, session, tried)
     return Network.of(layers, [options[x.program][0] for x in layers.layers], session, checking)
+
+
+def quickly(
+    layers: Layers, target: Target, session: Session, tried: int, tell: Tell = lambda n, o: None
+) -> Options:
+    """The options of a network's programs without a run's folder: by estimates, or of so many that
+    are tried, measured."""
+    if not tried:
+        return estimated(layers, target, session, tell)
+    hands = Here()
+    device = session.device
+    profile = replace(target.profile, instructions=hands.instructions(device))
+    target = replace(target, profile=profile)
+    with hands.builders(Settings(), device, profile) as builders:
+        return looked_at(layers, target, session, builders, tried, tell)
 
 
 def read(model: "str | Path | Any", shapes: Mapping[str, Sequence[int]] | None) -> Graph:

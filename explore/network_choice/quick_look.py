@@ -1,0 +1,151 @@
+"""A quick look at the programs of a network: a few variants of each are measured here, one after
+the other, without a run's folder."""
+
+# key: n number of a candidate
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import Any
+
+import numpy as np
+
+from codegen.plan import Plan
+from codegen.runtime.built_program import Program as Built
+from codegen.runtime.results import BuildFailed
+from codegen.runtime.session import Session
+from explore.building.build_variant import Made
+from explore.measure.measure_variant import turns_of
+from explore.measure.reference import inputs_of, largest_error, relative_error
+from explore.network_choice.find_options import Options as Found
+from explore.network_choice.layer_options import Option, best_of, estimated_options
+from explore.network_graph.network_layers import Layers
+from explore.options.options import Options
+from explore.run.book_keeping import BookKeeping
+from explore.run.candidates import Candidates, candidates
+from explore.run.target import Target
+from explore.space.rough_cost import predicted
+from explore.workers.workers import Workers
+from ir.core.nodes import Program
+from ir.errors import UserError
+
+FAMILIES = {"cpu": ("registers", "naive"), "gpu": ("matrix", "blocked", "registers", "naive")}
+"""Those that were the fastest on a kind of device, and one that lowers everything."""
+PASSES = 3
+SLOW = 2.0  # times the best: slower ones are timed once
+BATCH_NS, LIMIT_NS = 1e7, 1e9  # of a batch, and of one run that is timed again
+
+Tell = Callable[[int, Sequence[Option]], None]
+
+
+def looked_at(
+    layers: Layers,
+    target: Target,
+    session: Session,
+    builders: Workers,
+    tried: int,
+    tell: Tell,
+) -> Found:
+    """The options of each program: of so many variants that were built and measured, those that
+    records name first; `tell` is told of each program, with its options."""
+    found = []
+    for number, program in enumerate(layers.programs):
+        found.append(_options(program, target, session, builders, tried))
+        tell(number, found[-1])
+    return found
+
+
+def _options(
+    program: Program, target: Target, session: Session, builders: Workers, tried: int
+) -> list[Option]:
+    kind = "gpu" if target.device is not None and target.device.kind == "gpu" else "cpu"
+    asked = Options(variants=tried, families=FAMILIES[kind])
+    with BookKeeping.begun(None, program, target) as books:
+        known = books.recall(asked, time.time())
+    try:
+        drawn = candidates(program, target.profile, asked, builders, lambda *lost: None, known)
+    except UserError:  # no family of a search has it: what is left are estimates
+        return estimated_options(program, target, session)
+    chosen = _in_turns(drawn)[:tried]
+    made = {d.task.number: d.result for d in builders.map([drawn.task(n) for n in chosen])}
+    plans = [
+        (n, result.plan)
+        for n in chosen
+        if isinstance(result := made[n], Made) and result.failed is None and result.plan is not None
+    ]
+    timed = _Look(program, session, inputs_of(program, 0)).timed(plans)
+    options = [Option(drawn.variants[n].id, plan, t, measured=True) for n, plan, t in timed]
+    return best_of(options) or estimated_options(program, target, session)
+
+
+def _in_turns(found: Candidates) -> list[int]:
+    """The candidates, those that records name first, then of each family in turn the one that is
+    estimated to be fastest."""
+    by_family: dict[str, list[int]] = {}
+    times = [predicted(v).time_ns for v in found.variants]
+    for n in sorted(range(len(times)), key=lambda n: (times[n], n)):
+        by_family.setdefault(found.variants[n].family, []).append(n)
+    families = sorted(by_family.values(), key=lambda numbers: times[numbers[0]])
+    turns = chain.from_iterable(zip_longest(*families))
+    return list(dict.fromkeys([*found.begin, *(n for n in turns if n is not None)]))
+
+
+@dataclass(slots=True)
+class _Look:
+    """The measuring of one program's variants on the same inputs."""
+
+    program: Program
+    session: Session
+    inputs: Mapping[str, Any]
+
+    def timed(self, plans: Sequence[tuple[int, Plan]]) -> list[tuple[int, Plan, float]]:
+        """The plans whose results agree, each with its time; those of which most others differ are
+        left out."""
+        constants = {p.var.name for p in self.program.params if p.const}
+        given = {name: a for name, a in self.inputs.items() if name not in constants}
+        kept = {name: a for name, a in self.inputs.items() if name in constants}
+        turns = self.session.copies(given, turns_of(sum(a.nbytes for a in given.values())))
+        ready, results, times = [], [], []
+        for n, plan in plans:
+            try:
+                built = self.session.build(plan)
+            except BuildFailed:
+                continue
+            built.set_constants(kept)
+            results.append(np.asarray(built(given), np.float64))
+            times.append(_time(built, given, turns))
+            ready.append((n, plan, built))
+            if times[-1] > SLOW * min(times):
+                built.release()  # its memory: it is not timed again
+        best = min(times, default=0.0)
+        again = [i for i, t in enumerate(times) if t < min(SLOW * best, LIMIT_NS)]
+        readings = {i: [times[i]] for i in range(len(times))}
+        for _ in range(PASSES - 1):
+            for i in again:
+                readings[i].append(_time(ready[i][2], given, turns))
+        for _, _, built in ready:
+            built.release()
+        return [
+            (ready[i][0], ready[i][1], statistics.median(readings[i]))
+            for i in _agreeing(results, largest_error(self.program, None))
+        ]
+
+
+def _time(built: Built, given: Mapping[str, Any], turns: Sequence[Mapping[str, Any]]) -> float:
+    """Nanoseconds of an inference, of some back to back."""
+    series = built.series(given, turns)
+    series.warm()
+    once = series.batch(1)
+    count = int(BATCH_NS / max(once, 1.0))
+    return once if count < 2 else series.batch(count)
+
+
+def _agreeing(results: Sequence[Any], most: float) -> list[int]:
+    """The numbers of the results that agree with that with which most of them do."""
+    sets = [
+        [i for i, other in enumerate(results) if relative_error(other, one) <= most]
+        for one in results
+    ]
+    return max(sets, key=len, default=[])
