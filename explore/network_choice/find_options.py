@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from codegen.runtime.session import Session
+from explore.network_choice.joined_options import with_parts
 from explore.network_choice.layer_options import Option, estimated_options
 from explore.network_graph.network_layers import Layers
 from explore.run.target import Target
@@ -23,4 +24,4 @@ def estimated(
     for number, program in enumerate(layers.programs):
         found.append(estimated_options(program, target, session))
         tell(number, found[-1])
-    return found
+    return with_parts(layers, found)

@@ -23,14 +23,15 @@ BUILT = 4  # that are tried until one is good
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A variant of a layer's program: its name, its plan, and its time, measured or estimated;
-    and its record in the run that found it."""
+    """A variant of a layer's program: its name, its plan, and its time, measured or estimated; its
+    record in the run that found it, or the options that are its two parts."""
 
     id: str
     plan: Plan
     time_ns: float
     measured: bool
     record: Record | None = None
+    parts: "tuple[Option, ...]" = ()
 
     @property
     def kept_bytes(self) -> int:

@@ -20,6 +20,7 @@ from explore.building.build_variant import Made
 from explore.measure.measure_variant import turns_of
 from explore.measure.reference import inputs_of, largest_error, relative_error
 from explore.network_choice.find_options import Options as Found
+from explore.network_choice.joined_options import with_parts
 from explore.network_choice.layer_options import Option, best_of, estimated_options
 from explore.network_graph.network_layers import Layers
 from explore.options.options import Options
@@ -54,7 +55,7 @@ def looked_at(
     for number, program in enumerate(layers.programs):
         found.append(_options(program, target, session, builders, tried))
         tell(number, found[-1])
-    return found
+    return with_parts(layers, found)
 
 
 def _options(

@@ -62,14 +62,19 @@ class Layers:
     programs: list[Program] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     same_as: dict[str, str] = field(default_factory=dict)
+    parts: dict[int, tuple[int, int]] = field(default_factory=dict)  # programs in place of one
 
     def root(self, name: str) -> str:
         """The tensor whose numbers a tensor is."""
         return self.same_as.get(name, name)
 
     def uses(self, program: int) -> list[Layer]:
-        """The layers with this program."""
-        return [layer for layer in self.layers if layer.program == program]
+        """The layers with this program, or of which it may be a part."""
+        return [
+            layer
+            for layer in self.layers
+            if layer.program == program or program in self.parts.get(layer.program, ())
+        ]
 
 
 def layers_of(graph: Graph) -> Layers:
@@ -148,17 +153,15 @@ def _add(made: Layers, known: dict[str, int], site: Site, which: int, output: st
             return
         (only,) = step.parameters
         step = Step(step.kind, step.last, (only,), f"map(a -> a, {only.name})")
-    text = step.text
-    if text not in known:
-        known[text] = len(made.programs)
-        name = f"{re.sub('[^a-z0-9]', '_', site.node.operator.lower())}_{len(known)}"
-        made.texts.append(re.sub(rf"^{NAME}\(", f"{name}(", text, flags=re.MULTILINE))
-        made.programs.append(parse(made.texts[-1], f"<{site.node.title}>"))
+    number = _program(made, known, site, step)
+    if step.parts:
+        first, second = (_program(made, known, site, part) for part in step.parts)
+        made.parts[number] = (first, second)
     made.layers.append(
         Layer(
             site.node.name,
             site.node.operator,
-            known[text],
+            number,
             tuple(
                 (p.name, made.root(p.given)) for p in step.parameters if isinstance(p.given, str)
             ),
@@ -166,3 +169,14 @@ def _add(made: Layers, known: dict[str, int], site: Site, which: int, output: st
             output,
         )
     )
+
+
+def _program(made: Layers, known: dict[str, int], site: Site, step: Step) -> int:
+    """The number of a step's program, a new one if there was none of this text."""
+    text = step.text
+    if text not in known:
+        known[text] = len(made.programs)
+        name = f"{re.sub('[^a-z0-9]', '_', site.node.operator.lower())}_{len(known)}"
+        made.texts.append(re.sub(rf"^{NAME}\(", f"{name}(", text, flags=re.MULTILINE))
+        made.programs.append(parse(made.texts[-1], f"<{site.node.title}>"))
+    return known[text]

@@ -12,6 +12,7 @@ from typing import Any
 
 from explore.files.whole_files import write_whole
 from explore.network_choice.find_options import Options
+from explore.network_choice.joined_options import joined, with_parts
 from explore.network_choice.layer_options import Option, best_of, estimated_options
 from explore.network_graph.network_layers import Layers, layers_of
 from explore.networks.shared_hands import SharedHands
@@ -72,7 +73,7 @@ class NetworkRun:
                     done.append(name)
                     self._write(done)
                 tell(number, self._options(number, target))
-        return [self._options(n, target) for n in range(len(w))]
+        return self._all_options(target)
 
     def _search(
         self, number: int, asked: asked_options.Options, target: Target, hands: Hands
@@ -90,12 +91,16 @@ class NetworkRun:
 
     def options(self) -> Options:
         """The options of each program that were found; of one that was not explored, estimates."""
-        return [self._options(n, None) for n in range(len(self.layers.programs))]
+        return self._all_options(None)
 
     def unexplored(self) -> list[str]:
         """The names of the programs that were not explored, for want of time."""
         done = self._done()
         return [p.name for p in self.layers.programs if p.name not in done]
+
+    def _all_options(self, target: Target | None) -> Options:
+        every = range(len(self.layers.programs))
+        return with_parts(self.layers, [self._options(n, target) for n in every])
 
     def _options(self, number: int, target: Target | None) -> list[Option]:
         if number not in self.found:
@@ -114,17 +119,25 @@ class NetworkRun:
     def trusted(self, chosen: Sequence[Option]) -> list[Option]:
         """The options with plans that were made again here and are equal to the stored ones."""
 
-        found: dict[str, Option] = {}
+        found: dict[tuple[int, str], Option] = {}
         for layer, option in zip(self.layers.layers, chosen, strict=True):
-            key = f"{layer.program} {option.id}"
-            if key not in found and option.record is not None:
-                plans = TrustedPlans(self.of_program(layer.program).environment)
-                found[key] = replace(option, plan=plans.of(option.record))
-            found.setdefault(key, option)
+            key = layer.program, option.id
+            if key not in found:
+                found[key] = self._trusted(layer.program, option)
         return [
-            found[f"{layer.program} {option.id}"]
+            found[layer.program, option.id]
             for layer, option in zip(self.layers.layers, chosen, strict=True)
         ]
+
+    def _trusted(self, program: int, option: Option) -> Option:
+        if option.parts:
+            numbers = self.layers.parts[program]
+            made = [self._trusted(n, o) for n, o in zip(numbers, option.parts, strict=True)]
+            return joined(made[0], made[1])
+        if option.record is None:
+            return option
+        plans = TrustedPlans(self.of_program(program).environment)
+        return replace(option, plan=plans.of(option.record))
 
     def _done(self) -> list[str]:
         file = self.folder / FILE

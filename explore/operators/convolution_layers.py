@@ -3,13 +3,14 @@
 # key: m results of a pixel, c channels, g groups
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from explore.onnx_model.onnx_graph import Kind
-from explore.operators.activations import function_of
-from explore.operators.program_text import Order, permuted, sizes
-from explore.operators.site import Site, Step
+from explore.operators.activations import IDENTITY, function_of
+from explore.operators.program_text import Order, array_type, permuted, sizes
+from explore.operators.site import Parameter, Site, Step
 from explore.operators.window_places import Windows, image_text, over_images, windows_of
 
 
@@ -52,16 +53,44 @@ def _way(groups: int, depthwise: bool, rank: int) -> str:
 
 
 def _with_another(site: Site, parts: tuple[str, Windows, str, str, str], kind: Kind) -> Step:
-    """The step of a convolution of one image to which another image, input 3, is added."""
+    """The step of a convolution of images to which others, input 3, are added; it can be taken in
+    two parts, the convolution and then the sum."""
     f, windows, kernels, biases, image = parts
-    other = site.tensor(3)
-    dims = other.stored[1:]
-    added = site.parameter("float32", dims, other.name)
-    added = added if other.last else f"to_last({added})"
-    x = site.tensor(0)
-    padded = windows.padded(image if x.last else f"to_last({image})", "0.0")
-    e = f"conv2d_and({f}, {windows.taps}, {windows.text}, {kernels}, {biases}, {added}, {padded})"
-    return site.as_stored(kind, e if site.last else f"to_first({e})")
+    x, other, rank = site.tensor(0), site.tensor(3), windows.rank
+    alone = tuple(site.parameters)
+    added, many = image_text(site, 3)
+    three = "3d" if rank == 3 else ""
+    taken = f"{windows.taps}, {windows.text}, {kernels}, {biases}"
+
+    def both(one: str, more: str) -> str:
+        padded = windows.padded(one if x.last else f"to_last{three}({one})", "0.0")
+        more = more if other.last else f"to_last{three}({more})"
+        e = f"conv{rank}d_and({f}, {taken}, {more}, {padded})"
+        return e if site.last else f"to_first{three}({e})"
+
+    def first(one: str) -> str:
+        return f"conv{rank}d({IDENTITY}, {taken}, {windows.padded(one, '0.0')})"
+
+    e = both(image, added)
+    if many:
+        e = f"map((one, more) -> {both('one', 'more')}, zip({image}, {added}))"
+    step = site.as_stored(kind, e)
+    if other.last != site.last:
+        return step
+    made = Step(kind, site.last, alone, over_images(site, image, many, rank, first))
+    return replace(step, parts=(made, _sum(site, f, kind)))
+
+
+SUMS = "sums"
+
+
+def _sum(site: Site, f: str, kind: Kind) -> Step:
+    """The step of the second part: f of each sum and of what is added to it, wherever they lie."""
+    flat = array_type("float32", (kind.elements,))
+    given = replace(site.parameters[-1], type=flat)
+    sums = Parameter(SUMS, flat, "")
+    body = f"map((a, b) -> let y = a + b\n{f.removeprefix('y -> ')}, zip({SUMS}, {given.name}))"
+    return Step(kind, site.last, (sums, given), body)
 
 
 def weights_text(site: Site, n: int, groups: int, depthwise: bool = False) -> str:

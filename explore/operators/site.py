@@ -65,12 +65,17 @@ class Parameter:
 @dataclass(frozen=True, slots=True)
 class Step:
     """A program that makes one tensor; without a body, its only parameter's numbers are the result
-    as they lie."""
+    as they lie.
+
+    `parts` are two steps that make the same one after the other: the second reads what the first
+    has made as its first parameter.
+    """
 
     kind: Kind
     last: bool
     parameters: tuple[Parameter, ...]
     body: str
+    parts: "tuple[Step, ...]" = ()
 
     @property
     def text(self) -> str:

@@ -5,10 +5,14 @@ import pytest
 from onnx import helper
 
 import explore
-from codegen.runtime.session import Device
+from codegen.runtime.session import Device, Session
+from explore.network_choice.find_options import estimated
+from explore.network_choice.joined_options import joined
 from explore.network_graph.interpret_network import interpreted
 from explore.network_graph.network_layers import layers_of
+from explore.networks.network import Network
 from explore.onnx_model.read_model import read_model
+from explore.run.target import target_of
 from ir.errors import UserError
 from tests.support.built_models import mobilenet_v2, resnet18
 from tests.support.light_models import light_model
@@ -26,7 +30,24 @@ def test_a_network_computes_what_the_model_says_with_its_buffers_guarded(device:
         np.testing.assert_array_equal(tensors[name], right, err_msg=name)
 
 
-def test_a_sum_lies_where_one_of_its_parts_lay(device: Device) -> None:
+@pytest.mark.parametrize("dims", [(2, 4, 5, 4), (1, 4, 6), (2, 4, 6), (1, 4, 3, 4, 3)])
+def test_sums_are_folded_into_convolutions_of_any_images(dims: tuple[int, ...]) -> None:
+    random, n = np.random.default_rng(), len(dims) - 2
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], pads=[1] * (2 * n)),
+        helper.make_node("Add", ["a", "x"], ["b"]),
+        helper.make_node("Conv", ["b", "w"], ["c"], pads=[1] * (2 * n)),
+        helper.make_node("Add", ["c", "b"], ["d"]),
+        helper.make_node("Relu", ["d"], ["y"]),
+    ]
+    made = model(nodes, {"x": dims}, ["y"], {"w": whole(random, 4, 4, *(3,) * n)})
+    layers, x = layers_of(read_model(made)), whole(random, *dims)
+    assert [layer.operator for layer in layers.layers] == ["Conv", "Conv"]
+    found = layers.tensors["y"].in_onnx_order(interpreted(layers, {"x": x})["y"])
+    np.testing.assert_array_equal(found, expected(made, {"x": x})[0])
+
+
+def test_a_convolution_and_a_sum_may_be_two_parts(device: Device, session: Session) -> None:
     random = np.random.default_rng()
     nodes = [
         *(helper.make_node("Conv", [a, "w"], [b], pads=[1] * 4) for a, b in ("xa", "ab", "bc")),
@@ -35,8 +56,14 @@ def test_a_sum_lies_where_one_of_its_parts_lay(device: Device) -> None:
         helper.make_node("Conv", ["e", "w"], ["y"], pads=[1] * 4),
     ]
     made = model(nodes, {"x": [1, 4, 6, 5]}, ["y"], {"w": whole(random, 4, 4, 3, 3)})
-    x, net = whole(random, 1, 4, 6, 5), explore.network(made, device=device, checking=True)
-    assert net.plan.tensors["e"] == net.plan.tensors["a"] != net.plan.tensors["b"]
+    layers, x = layers_of(read_model(made)), whole(random, 1, 4, 6, 5)
+    options = estimated(layers, target_of(device, None, ()), session, lambda n, o: None)
+    ((number, (first, second)),) = layers.parts.items()
+    both = joined(options[first][0], options[second][0])
+    chosen = [both if p == number else options[p][0] for p in (x.program for x in layers.layers)]
+    net = Network.of(layers, chosen, session, checking=True)
+    assert net.plan.tensors["e"] == net.plan.tensors["a"]  # the sum lies where one of its parts lay
+    assert net.plan.plan.workspace_bytes >= net.plan.bound
     np.testing.assert_array_equal(net(x), expected(made, {"x": x})[0])
 
 
