@@ -6,7 +6,7 @@ A sub-group makes `tr` × `tc` tiles of the instruction's rows (output channels)
 
 # key: e term, p program
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product, starmap
@@ -22,12 +22,16 @@ from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq, skip
+from rewrites.families.blocked import STORED_PARTS
+from rewrites.kernels.copy_kernels import by_elements, sums_by_elements
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.matrix_patches import staged_nest
 from rewrites.kernels.register_block import longest_inside, on_reduction, over, split_innermost
+from rewrites.kernels.split_reduction import in_parts
 from rewrites.kernels.staged_sums import Chunks, Slices
 from rewrites.kernels.sums_by_instruction import STEPS, Parts, sums_by_instruction
 from rewrites.laws.lower import to_parallel
+from rewrites.laws.reductions import partial_reduce
 from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.named_nest import Nest, arranged
 from rewrites.nest.normal_form import normalise
@@ -36,8 +40,10 @@ from rewrites.storing.fragment_order import constants_in_fragments
 from rewrites.storing.mapped_stores import stored_mapped
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.stored_views import Choices, Windows, prepare
+from rewrites.transforms.stored_tiles import tiles_of_sums
 from rewrites.tuning.bank_free_room import bank_free_room
 from rewrites.tuning.family import (
+    POWERS,
     Family,
     Form,
     Parameter,
@@ -45,12 +51,13 @@ from rewrites.tuning.family import (
     Trait,
     Tuning,
     Way,
+    constant_names,
     parameter_names,
 )
 from rewrites.tuning.lowering import Lowering
 from rewrites.tuning.stored_forms import AHEAD, PADDED_VIEWS, Views, chosen, stored_choices
 
-TR, TC, SR, SC = map(named, ("tr", "tc", "sr", "sc"))
+TR, TC, SR, SC, S = map(named, ("tr", "tc", "sr", "sc", "s"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,9 @@ class Matrix:
     instruction: str
     parts: Parts = Parts.WHOLE  # what of numbers is multiplied
     patch: Chunks | None = None  # a group stages the patch under its pixels, in these chunks
+    tiles: int | None = None  # sums over images are sums over tiles of this side
+    split: bool = False  # sums in parts, added by a second kernel
+    in_runs: bool = False  # what lanes load is laid out in every run
 
 
 def matrix(params: frozenset[str], form: Matrix) -> Strategy:
@@ -68,10 +78,22 @@ def matrix(params: frozenset[str], form: Matrix) -> Strategy:
     `params` are the names of the program's parameters."""
     return seq(
         one_each(params, normalise),
+        _tiled(form),
         prepare(params, replace(form.choices, relaid=frozenset())),
         _relaid(form),
-        wherever(partial(kernel, form)),
+        in_parts(partial_reduce(k=S)) if form.split and form.tiles is None else skip,
+        wherever(partial(kernel, form), sums_by_elements, by_elements)
+        if form.in_runs
+        else wherever(partial(kernel, form)),
     )
+
+
+def _tiled(form: Matrix) -> Strategy:
+    """The strategy that makes sums over images sums over their tiles, which are stored."""
+    if form.tiles is None:
+        return skip
+    rows = MATRIX[form.instruction].brought[0]
+    return tiles_of_sums(form.tiles, rows, S if form.split else None)
 
 
 def _relaid(form: Matrix) -> Strategy:
@@ -160,6 +182,13 @@ SLICED = Trait(
 BY_TAPS = Trait(
     "by-taps", "slices for each tap of the outermost sum, as many for each of them", weight=0.5
 )
+LAID = Trait(
+    "laid", "what lanes load is laid out for them in memory, in every run", stores=True, weight=0.5
+)
+TILES = {
+    side: Trait(f"sums-of-{side}", f"sums over images are sums over tiles of {side} a side")
+    for side in (4, 7, 8)
+}
 NUMBERS = frozenset({FLOAT, HALF, BFLOAT})
 
 
@@ -177,6 +206,22 @@ def _forms(p: Program) -> Iterator[Form]:
             made = Matrix(choices, name, chunks.parts, chunks)
             more = (_instruction(made), PATCH, *traits, *_traits(chunks))
             yield _form(p, more, made, _of_patches(name, chunks.slices))
+        yield from _of_long_sums(p, name, every)
+
+
+def _of_long_sums(p: Program, name: str, every: Sequence[Chunks]) -> Iterator[Form]:
+    """The forms for sums over images, such as gradients of weights, which are long and few: both
+    operands are laid out in every run, and sums may be split."""
+    laid, plain = Choices(relaid=parameter_names(p)), Choices()
+    for tiles, chunks, split in product((None, *TILES), every, (False, True)):
+        if tiles is None and constant_names(p):
+            continue
+        choices = laid if tiles is None else plain
+        made = Matrix(choices, name, chunks.parts, chunks, tiles, split, in_runs=True)
+        ours = () if tiles is None else (TILES[tiles],)
+        more = (_instruction(made), PATCH, *ours, LAID, *chosen({STORED_PARTS: split}))
+        tuning = _of_patches(name, chunks.slices)
+        yield _form(p, (*more, *_traits(chunks)), made, tuning)
 
 
 def _instruction(form: Matrix) -> Trait:
@@ -226,11 +271,11 @@ def _form(p: Program, traits: tuple[Trait, ...], form: Matrix, tuning: Tuning) -
 
 
 ROOM = (0, 1, 2, 3)
-SIDE = (1, 2, 4, 7, 8, 12, 14, 16, 24, 28, 32, 56)
+SIDE = (1, 2, 3, 4, 7, 8, 12, 14, 16, 24, 28, 32, 56)
 _SHARED = {
     "tr": Parameter("tiles of channels that a sub-group makes", (1, 2, 3, 4)),
     "sr": Parameter("sub-groups of a group along channels", (1, 2, 4)),
-    "sc": Parameter("sub-groups of a group along pixels", (1, 2, 4)),
+    "sc": Parameter("sub-groups of a group along pixels", (1, 2, 3, 4)),
 }
 TUNING = Tuning(
     "matrix",
@@ -243,10 +288,12 @@ OF_PATCHES = Tuning(
         **_SHARED,
         "tx": Parameter("columns of pixels that a group makes", SIDE),
         "ty": Parameter("rows of pixels that a group makes", SIDE),
+        "tp": Parameter("planes (images, channels of their own) that it makes", POWERS),
         "k": Parameter("instructions' steps of the longest sum staged at once", (1, 2, 4)),
         "rp": Parameter("pixels that a staged line has room for beside its own", ROOM),
+        "s": Parameter("steps of a part, where sums are split"),
     },
-    sides=Sides(pixels=("tx", "ty"), channels=("tr", "sr")),
+    sides=Sides(pixels=("tx", "ty", "tp"), channels=("tr", "sr")),
 )
 _SLICES = {"p": Parameter("slices of a group along the steps of a chunk", (1, 2, 4))}
 

@@ -12,17 +12,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from ir.core.nodes import Expr, Level, Map, Pad, PadEdge, Slide, Store
 from ir.core.size import Nat, named, names
 from ir.core.terms import children, size_names
-from ir.core.type_rules import size_of
+from ir.core.type_rules import size_of, type_of
+from ir.core.types import depth
 from rewrites.analysis.out_views import is_crop
 from rewrites.engine.rule import Rewritten, Step, Strategy
 from rewrites.engine.stages import stage
-from rewrites.engine.strategy import seq, skip
+from rewrites.engine.strategy import attempt, choice, seq, skip
 from rewrites.kernels.naive import plain
-from rewrites.laws.lower import to_parallel, to_seq
+from rewrites.kernels.work_group import flattened
+from rewrites.laws.functions_of_elements import map_after_view
+from rewrites.laws.lower import copy, to_parallel, to_seq
 from rewrites.laws.maps import split_map
-from rewrites.nest.named_nest import picked
-from rewrites.nest.spine import body, computed, inside, loops, nest
+from rewrites.laws.vectors import vectorize_map
+from rewrites.nest.named_nest import picked, standing
+from rewrites.nest.spine import body, computed, inside, loops, nest, sequential
 
+BESIDE = 4  # neighbours that a work-item copies
 SHARED = (32, 64, 128)  # work-items that are as many as a GPU runs in step, or a few times as many
 
 
@@ -31,6 +36,23 @@ def unfolded(e: Expr) -> Rewritten | None:
     windows or padded arrays."""
     copied = stage("a kernel that copies rows", seq(computed, _rows_shared, loops))
     return copied(e) if _is_of_windows(e) else plain(e)
+
+
+def by_elements(e: Expr) -> Rewritten | None:
+    """The kernel e without sums lowered with a work-item for a few neighbouring elements of what is
+    stored, whatever dimensions that has: a GPU then writes whole lines."""
+    neighbours = seq(attempt(vectorize_map(v=BESIDE)), inside(to_parallel(level=Level.GLOBAL, dim=0)))
+    each = seq(choice(map_after_view(), copy()), neighbours)
+    flat = flattened(depth(type_of(e)), each)
+    return stage("a kernel that copies, a work-item a few elements", flat)(e)
+
+
+def sums_by_elements(e: Expr) -> Rewritten | None:
+    """The kernel e of sums lowered with a work-item for each result, whatever dimensions results
+    have; None if it is no nest of maps around sums."""
+    results = standing(results=len(nest(e))).merge("results")
+    made = results.at("results", seq(body(sequential), to_parallel(level=Level.GLOBAL, dim=0)))
+    return stage("a kernel that sums up, a work-item a result", made)(e)
 
 
 def _is_of_windows(e: Expr) -> bool:

@@ -15,10 +15,12 @@ from rewrites.kernels.naive import plain
 from rewrites.nest.spine import kernels, kernels_inside_out
 
 
-def wherever(s: Strategy, other: Strategy | None = None) -> Strategy:
+def wherever(
+    s: Strategy, other: Strategy | None = None, copied: Strategy = unfolded
+) -> Strategy:
     """The strategy that applies s to each kernel with a reduction; where s refuses, `other`, or
-    `plain`; it fails if s refuses all."""
-    return _each(s, or_plain(other or _refuse), kernels, 0)
+    `plain`; `copied` lowers kernels without one. It fails if s refuses all."""
+    return _each(s, or_plain(other or _refuse, copied), kernels, 0)
 
 
 def divided(s: Strategy, other: Strategy) -> Strategy:
@@ -42,13 +44,13 @@ def remaining(s: Strategy) -> Strategy:
     return kernels(run)
 
 
-def or_plain(s: Strategy) -> Strategy:
-    """The strategy that applies s to a kernel with a reduction, and `plain` where s refuses or the
-    kernel has no reduction."""
+def or_plain(s: Strategy, copied: Strategy = unfolded) -> Strategy:
+    """The strategy that applies s to a kernel with a reduction, `plain` where s refuses, and
+    `copied` where the kernel has no reduction."""
 
     def run(k: Expr) -> Rewritten | None:
         if not has_reduction(k):
-            return unfolded(k)
+            return copied(k)
         try:
             return _done(s, k)
         except Refused:

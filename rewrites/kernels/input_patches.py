@@ -19,10 +19,18 @@ from rewrites.engine.rule import Strategy
 from rewrites.engine.strategy import attempt, choice, everywhere, exhaust, seq, when
 from rewrites.laws.maps import fuse_maps, fuse_zip
 from rewrites.laws.pads import pad_slide
-from rewrites.laws.slides import close_gaps, pad_map, slide_map, slide_slide, split_slide
+from rewrites.laws.slides import (
+    close_gaps,
+    pad_map,
+    slide_map,
+    slide_slide,
+    split_slide,
+    windows_across,
+)
 from rewrites.laws.views import SIMPLER
 from rewrites.nest.named_nest import Nest
 from rewrites.nest.normal_form import perfect, simplify
+from rewrites.nest.reshape import exchanged
 
 
 def patches(windows: Nest, chunks: Mapping[str, Strategy]) -> Nest:
@@ -40,7 +48,7 @@ def patches(windows: Nest, chunks: Mapping[str, Strategy]) -> Nest:
     turned = (
         lines.at("down", attempt(of_array(slide_slide())))
         .then(*simpler)
-        .exchange("down", "across")
+        .exchange("down", "across", choice(windows_across(), exchanged))
         .then(*simpler)
     )
     return _tiled(turned, "across", chunks).told("windows in tiles", since=windows)

@@ -1,7 +1,7 @@
 """The nest of the family `matrix` whose groups stage patches of the image, for all taps at once.
 
-A group makes `tx` × `ty` neighbouring pixels of `tr` × `sr` tiles of channels; `sr` × `sc`
-sub-groups share them. For each chunk of `k` instructions' steps it stages the patch under its
+A group makes `tx` × `ty` neighbouring pixels, of `tp` planes where there are several beside each
+other, of `tr` × `sr` tiles of channels; `sr` × `sc` sub-groups share them. For each chunk of `k` instructions' steps it stages the patch under its
 pixels, halo included; constants go straight from memory to lanes. With slices there are
 sub-groups along the sum instead of along pixels: each makes a part of the sum for all pixels.
 """
@@ -11,9 +11,10 @@ sub-groups along the sum instead of along pixels: each makes a part of the sum f
 from collections.abc import Sequence
 from functools import partial
 
-from ir.core.nodes import Expr, Level, Reduce
+from ir.core.nodes import Expr, Level, Map, Reduce, Slide
 from ir.core.size import Size, exact, named
 from ir.instructions.entry import Entry
+from rewrites.analysis.kernel_terms import own_terms
 from rewrites.engine.places import of_array, of_part
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten
@@ -35,6 +36,7 @@ from rewrites.kernels.sums_by_instruction import STEPS, Parts
 from rewrites.kernels.work_group_slices import slices_in_lanes
 from rewrites.laws.planes import chunks_of_planes, fuse_reduce_zip
 from rewrites.laws.reductions import join_reduce, partial_reduce
+from rewrites.laws.slides import planes_inside
 from rewrites.nest.dimensions import Dims, depends, operands, reduction
 from rewrites.nest.named_nest import Nest, arranged, standing
 from rewrites.nest.normal_form import perfect, simplify
@@ -42,9 +44,10 @@ from rewrites.nest.reshape import chunked
 from rewrites.nest.spine import nest
 from rewrites.number_laws.precision import afresh
 
-TR, SR, SC, TX, TY, K, RP, P = map(named, ("tr", "sr", "sc", "tx", "ty", "k", "rp", "p"))
+TR, SR, SC, TX, TY, TP = map(named, ("tr", "sr", "sc", "tx", "ty", "tp"))
+K, RP, P = map(named, ("k", "rp", "p"))
 
-GROUPS = ("batch", "tiles down", "tiles across", "row tiles")
+GROUPS = ("batch", "plane tiles", "tiles down", "tiles across", "row tiles")
 BLOCKS = ("column items", "row items", "column block", "row block")
 TILE = ("rows of a tile", "columns of a tile")
 
@@ -56,18 +59,18 @@ def staged_nest(entry: Entry, chunks: Chunks, dims: Dims, e: Expr) -> Nest:
     sums, staged = trips(reduction(e)), _columns_operand(dims, e)
     if chunks.spelled and len(sums) <= UNROLLED:
         raise Refused(f"expected more than {UNROLLED} sums in a chunk, found {len(sums)}")
+    tiles = _tiles(entry, dims, _planes(dims, nest(e)))
     if chunks.slices is not Slices.NONE:
-        return _sliced(entry, chunks, dims, sums, staged)
-    return _whole(entry, chunks, dims, len(sums), staged)
+        return _sliced(entry, chunks, tiles, sums, staged)
+    return _whole(entry, chunks, tiles, len(sums), staged)
 
 
-def _whole(entry: Entry, chunks: Chunks, dims: Dims, sums: int, staged: int) -> Nest:
+def _whole(entry: Entry, chunks: Chunks, tiles: Nest, sums: int, staged: int) -> Nest:
     """The nest in which each sub-group makes whole sums, of so many levels in the program, from
     chunks of the operand of number `staged`."""
     steps, columns = entry.brought[1].sides
     fresh = stage("each chunk summed up afresh", on_reduction(afresh()))
     kept = patch((entry.lanes, SR, SC), steps, RP, chunks.ahead)
-    tiles = _tiles(entry, dims)
     by_pixels = (
         tiles.split("pixels", columns * SC, "column block", "pixels", told_as="sc tiles of")
         .split("pixels", columns, "column items", "columns of a tile", told_as="a tile of")
@@ -87,7 +90,9 @@ def _whole(entry: Entry, chunks: Chunks, dims: Dims, sums: int, staged: int) -> 
     return over(blocks, Level.GROUP, GROUPS, staged_sums(entry, staged, kept, chunks))
 
 
-def _sliced(entry: Entry, chunks: Chunks, dims: Dims, sums: Sequence[Size], staged: int) -> Nest:
+def _sliced(
+    entry: Entry, chunks: Chunks, pixels: Nest, sums: Sequence[Size], staged: int
+) -> Nest:
     """The nest in which each slice of a group makes parts of sums, which have these lengths in the
     program, from chunks of the operand of number `staged`; then the parts are added."""
     steps, columns = entry.brought[1].sides
@@ -99,8 +104,7 @@ def _sliced(entry: Entry, chunks: Chunks, dims: Dims, sums: Sequence[Size], stag
     inner = len(sums) + (1 if by_taps else 2)  # sums inside a chunk
     taps = stage("slices by taps, too", on_reduction(seq(join_reduce(), simplify)))
     tiles = (
-        _tiles(entry, dims)
-        .split("pixels", columns, "column block", "columns of a tile", told_as="a tile of")
+        pixels.split("pixels", columns, "column block", "columns of a tile", told_as="a tile of")
         .order(*GROUPS, "column block", "row items", "row block", *TILE)
         .then(on_reduction(longest_inside), split_innermost(steps * K, told_as=f"k times {STEPS}"))
         .then(split_innermost(steps * exact(K, P), told_as=f"k / p times {STEPS}"))
@@ -123,15 +127,30 @@ def _sliced(entry: Entry, chunks: Chunks, dims: Dims, sums: Sequence[Size], stag
     return over(apart, Level.GROUP, GROUPS, slices_in_lanes(entry, TILE, made))
 
 
-def _tiles(entry: Entry, dims: Dims) -> Nest:
-    """The nest of maps over patches for groups, in which rows are in tiles of the instruction, for
-    sub-groups and for lanes."""
+def _planes(dims: Dims, maps: Sequence[Map]) -> tuple[int, ...]:
+    """The outer columns that no windows slide along, such as images or channels of their own, where
+    windows slide along the two others."""
+    *outer, down, across = dims.columns[-2:] if len(dims.columns) < 3 else dims.columns
+    slid = [d for d in dims.columns if any(isinstance(t, Slide) for t in own_terms(maps[d].xs))]
+    return tuple(outer) if slid == [down, across] else ()
+
+
+def _tiles(entry: Entry, dims: Dims, planes: tuple[int, ...]) -> Nest:
+    """The nest of maps over patches of some planes for groups, in which rows are in tiles of the
+    instruction, for sub-groups and for lanes."""
     (_, rows), _ = (f.sides for f in entry.fragments[:2])
     down, across = dims.columns[-2:-1], dims.columns[-1:]
     chunks = {"down": chunked(TY), "across": chunked(TX)} if down else {"across": chunked(TX)}
-    batch = (*dims.batch, *dims.columns[:-2])
-    windows = arranged(batch=batch, down=down, across=across, rows=dims.rows).merge("rows")
-    tiled = patches(windows, chunks).merge("pixels", "across", "down")
+    batch = (*dims.batch, *(d for d in dims.columns[:-2] if d not in planes))
+    arrays = arranged(batch=batch, planes=planes, down=down, across=across, rows=dims.rows)
+    windows = (
+        arrays.merge("planes")
+        .merge("rows")
+        .tile("planes", TP, "plane tiles", "planes")
+        .exchange("planes", "down", planes_inside())
+        .exchange("planes", "across", skip)  # the law has done that, too
+    )
+    tiled = patches(windows, chunks).merge("pixels", "across", "down", "planes")
     return (
         tiled.tile("rows", rows * TR * SR, "row tiles", "rows", told_as="sr * tr tiles of")
         .split("rows", rows * TR, "row items", "rows", told_as="tr tiles of")

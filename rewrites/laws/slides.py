@@ -229,3 +229,42 @@ def slide_slide(e: Slide) -> Expr | None:
             rows = Transpose(Map(windows, columns))
             return Map(lam("row", elem_of(rows), Transpose), rows)
     return None
+
+
+@rule(
+    "map (map (map f . transpose . map (slide m t)) . slide n s)  =  transpose . map transpose ."
+    " map (map (map f . transpose . map transpose) . transpose . map (slide m t)) . slide n s ."
+    " map transpose . transpose"
+)
+def planes_inside(e: Map) -> Expr | None:
+    """Windows of each of several planes become windows of all of these planes at once: the planes
+    are innermost, as the channels of an image."""
+    match e:
+        case Map(
+            Lam(
+                Var(plane, _),
+                Map(
+                    Lam(
+                        Var(rows, _),
+                        Map(f, Transpose(Map(Lam(Var(x, _), Slide(m, t, Var(y, _), a)), Var(v, _)))),
+                    ),
+                    Slide(n, s, Var(p, _), b),
+                ),
+            ),
+            xs,
+        ) if x == y and v == rows and p == plane and not {rows, plane} & free(f):
+            channels = Transpose(xs)
+            image = Map(lam("row", elem_of(channels), Transpose), channels)
+            slid = Slide(n, s, image, b)
+
+            def planes(window: Expr) -> Expr:
+                columns = Map(lam("row", elem_of(window), Transpose), window)
+                return Map(f, Transpose(columns))
+
+            def across(rows: Expr) -> Expr:
+                windows = Transpose(Map(lam("row", elem_of(rows), lambda r: Slide(m, t, r, a)), rows))
+                return Map(lam("window", elem_of(windows), planes), windows)
+
+            made = Map(lam("rows", elem_of(slid), across), slid)
+            return Transpose(Map(lam("rows", elem_of(made), Transpose), made))
+    return None

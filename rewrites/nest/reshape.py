@@ -24,19 +24,20 @@ from rewrites.nest.labels import sorting
 from rewrites.nest.normal_form import perfect, simplify
 from rewrites.nest.spine import inside, nested
 
-_swap = choice(
+exchanged = choice(
     interchange(),
     interchange_rows(),
     interchange_zip(),
     interchange_mapped(),
     seq(pair(), interchange_rows()),
 )
+"""The map at the root and the one inside it exchanged."""
 
 
 @remembered
 def swap(n: int) -> Strategy:
     """The strategy that exchanges the maps at positions n and n + 1."""
-    return seq(nested(n, _swap), perfect, simplify)
+    return seq(nested(n, exchanged), perfect, simplify)
 
 
 @remembered

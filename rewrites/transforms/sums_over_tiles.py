@@ -1,4 +1,4 @@
-"""A law that makes long sums over images sums over their tiles.
+"""Laws that make long sums over images sums over their tiles.
 
 A weight gradient, whose windows are as large as the image and whose results are few, becomes a
 convolution by small kernels, of as many channels as there are tiles.
@@ -7,18 +7,23 @@ convolution by small kernels, of as many channels as there are tiles.
 # key: e term, p its products, x g operands, r rows, n size of a sum
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 
-from ir.core.nodes import Expr, Map, Reduce
-from ir.core.terms import free, lam
-from ir.core.type_rules import elem_of
+from ir.core.nodes import Binary, Expr, Get, Join, Map, Reduce, Split, Zip
+from ir.core.size import Size
+from ir.core.terms import free, lam, lam2
+from ir.core.type_rules import elem_of, size_of, type_of
+from ir.core.types import FLOAT, depth
 from rewrites.adjoint.contributions import replaced
 from rewrites.analysis.affine_access import Affine, Index, NoAccess, index
 from rewrites.analysis.out_views import adds_anything
+from rewrites.analysis.size_signs import divides
 from rewrites.engine.rule import rule
 from rewrites.fast_algorithms.by_rows import uses
 from rewrites.fast_algorithms.by_windows import slid, sum_of
 from rewrites.fast_algorithms.dft_terms import ZERO
-from rewrites.laws.affine_views import gather, permuted
+from rewrites.laws.affine_views import at_level, gather, permuted
 from rewrites.nest.rows_in_windows import Rows, slid_along
 from rewrites.nest.sums_of_products import Products, products
 
@@ -33,23 +38,59 @@ def by_tiles(e: Map) -> Expr | None:
     Only where nothing but places is summed up. The tiles' sides divide those of the image. Maps
     that the image has for itself, such as channels, come to be outermost, then the windows'.
     """
+    return _rewritten(e, _side, _by_tiles)
+
+
+@rule(
+    "map … (Σ over i of x[w + i] g[i])  =  map … (Σ over a, t of x[w + T t + a] g[T t + a]),"
+    "  all tiles t in one dimension"
+)
+def by_numbered_tiles(e: Map, side: Size) -> Expr | None:
+    """Sums of products over whole images as `by_tiles` makes them, in tiles of a given side, which
+    are counted in one dimension: that of the channels of a convolution.
+
+    Tiles that reach beyond the image have zeros there.
+    """
+    return _rewritten(e, _of(side), lambda p, found, n: _summed(_numbered(p, found, n)))
+
+
+@rule(
+    "map … (Σ over i of x[w + i] g[i])"
+    "  =  map … (Σ over q of (map … (Σ over a, t of part q of x[w + T t + a] g[T t + a])))"
+)
+def by_parts_of_tiles(e: Map, side: Size, part: Size) -> Expr | None:
+    """Sums of products over whole images as `by_numbered_tiles` makes them, in parts of so many
+    tiles: sums over parts of the sums over the tiles of each."""
+    return _rewritten(e, _of(side), partial(_in_parts, part))
+
+
+def _of(side: Size) -> "Side":
+    return lambda n: side if isinstance(side, int) and n > side else None
+
+
+Side = Callable[[int], int | None]  # of the tiles of so many places; None if there are none
+
+
+def _rewritten(
+    e: Expr, side: Side, made: Callable[[Products, list[Rows], Side], Expr]
+) -> Expr | None:
     try:
         p = products(e)
         found = slid_along(p)
-        if len(found) not in (1, 2) or not _is_long(e, p, found):
+        if len(found) not in (1, 2) or not _is_long(e, p, found, side):
             return None
-        return _by_tiles(p, found)
+        return made(p, found, side)
     except NoAccess:
         return None
 
 
-def _is_long(e: Expr, p: Products, found: list[Rows]) -> bool:
+def _is_long(e: Expr, p: Products, found: list[Rows], side: Side) -> bool:
     """True if e is maps around nothing but a sum over the places of windows that are larger than
-    the number of them."""
+    the number of them, and tiles have a side."""
     core = e
     while isinstance(core, Map):
         core = core.f.body
-    dense = all(r.step == r.gap == 1 and _side(r.tap.size) for r in found)
+    dense = all(r.step == r.gap == 1 and side(r.tap.size) for r in found)
     x, g = found[0].data, found[0].taps
     return (
         isinstance(core, Reduce)
@@ -67,7 +108,60 @@ def _side(n: int) -> int | None:
     return next((side for side in SIDES if n % side == 0 and n > side), None)
 
 
-def _by_tiles(p: Products, found: list[Rows]) -> Expr:
+@dataclass(frozen=True, slots=True)
+class _Tiled:
+    """Products over tiles: the array that windows slide along and the kernels, each with tiles
+    innermost, the positions of the maps over planes, windows and kernels, and the tiles' sides."""
+
+    xs: Expr
+    gs: Expr
+    planes: tuple[int, ...]
+    windows: tuple[int, ...]
+    kernels: tuple[int, ...]
+    sides: tuple[int, ...]
+
+
+def _by_tiles(p: Products, found: list[Rows], side: Side) -> Expr:
+    return _summed(_tiled(p, found, side))
+
+
+def _numbered(p: Products, found: list[Rows], side: Side) -> _Tiled:
+    t = _tiled(p, found, side)
+    if len(found) == 1:
+        return t
+    xs, gs = (at_level(len(own) + 2, e, Join) for own, e in ((t.planes, t.xs), (t.kernels, t.gs)))
+    return replace(t, xs=xs, gs=gs)
+
+
+def _in_parts(part: Size, p: Products, found: list[Rows], side: Side) -> Expr:
+    t = _numbered(p, found, side)
+    xs, gs = (_turned(e, outward=True) for e in (t.xs, t.gs))
+    if not divides(part, size_of(xs)):
+        raise NoAccess("expected a number of tiles that parts divide")
+    operands = Zip((Split(part, xs), Split(part, gs)))
+
+    def of_part(both: Expr) -> Expr:
+        ours, theirs = (_turned(Get(n, both), outward=False) for n in range(2))
+        return _summed(replace(t, xs=ours, gs=theirs))
+
+    parts = Map(lam("part", elem_of(operands), of_part), operands)
+    return _each(len(p.maps), _turned(parts, outward=False, dims=1 + len(p.maps)), _sum)
+
+
+def _sum(xs: Expr) -> Expr:
+    return Reduce(
+        ZERO, lam2(("sum", "x"), (FLOAT, FLOAT), lambda sum, x: Binary("+", sum, x)), xs
+    )
+
+
+def _turned(e: Expr, outward: bool, dims: int = 0) -> Expr:
+    """The array e with its innermost dimension outermost, or if not `outward` its outermost one
+    innermost; of its `dims` outer dimensions, or all."""
+    n = dims or depth(type_of(e))
+    return permuted(e, [*range(1, n), 0] if outward else [n - 1, *range(n - 1)])
+
+
+def _tiled(p: Products, found: list[Rows], side_of: Side) -> _Tiled:
     x, g = found[0].data, found[0].taps
     windows = [r.window for r in found]
     kernels = [i for i in p.maps if i in uses(g.coordinates)]
@@ -77,9 +171,9 @@ def _by_tiles(p: Products, found: list[Rows]) -> Expr:
     spans, taps, tiles = dict[int, Affine](), dict[Index, Affine](), list[Index]()
     reached, places = list[Index](), list[Index]()
     for k, r in enumerate(found):
-        side = _side(r.tap.size)
+        side = side_of(r.tap.size)
         assert side is not None
-        tile, place = Index(f"tile{k}", r.tap.size // side), Index(f"place{k}", side)
+        tile, place = Index(f"tile{k}", -(-r.tap.size // side)), Index(f"place{k}", side)
         span = Index(f"span{k}", side + r.window.size - 1)
         first = index(tile).times(side)
         spans[r.data_dim] = first.plus(index(span)).plus(Affine((), r.first))
@@ -88,19 +182,27 @@ def _by_tiles(p: Products, found: list[Rows]) -> Expr:
         reached.append(span)
         places.append(place)
     data = tuple(spans.get(n, c) for n, c in enumerate(x.coordinates))
-    xs = gather(x.base, data, (*planes, *reached, *tiles))
-    gs = gather(
-        g.base, tuple(replaced(c, taps) for c in g.coordinates), (*kernels, *places, *tiles)
+    cells = tuple(replaced(c, taps) for c in g.coordinates)
+    return _Tiled(
+        gather(x.base, data, (*planes, *reached, *tiles)),
+        gather(g.base, cells, (*kernels, *places, *tiles)),
+        *(tuple(map(p.maps.index, own)) for own in (planes, windows, kernels)),
+        sides=tuple(i.size for i in places),
     )
-    sides = [i.size for i in places]
-    made = _each(
-        len(planes),
-        xs,
-        lambda plane: slid(
-            sides, plane, lambda w: _each(len(kernels), gs, lambda kernel: sum_of(ZERO, w, kernel))
-        ),
-    )
-    return permuted(made, [p.maps.index(i) for i in (*planes, *windows, *kernels)])
+
+
+def _summed(t: _Tiled) -> Expr:
+    """The sums over all places and tiles, for each plane, window and kernel, in the order in which
+    the program has them."""
+
+    def of_windows(plane: Expr) -> Expr:
+        return slid(t.sides, plane, of_kernels)
+
+    def of_kernels(window: Expr) -> Expr:
+        return _each(len(t.kernels), t.gs, lambda kernel: sum_of(ZERO, window, kernel))
+
+    made = _each(len(t.planes), t.xs, of_windows)
+    return permuted(made, [*t.planes, *t.windows, *t.kernels])
 
 
 def _each(times: int, xs: Expr, f: Callable[[Expr], Expr]) -> Expr:

@@ -41,7 +41,7 @@ from rewrites.laws import hoisting as out
 from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
 from rewrites.number_laws import accumulators, instructions, precision, widening, zero_points
-from rewrites.transforms.sums_over_tiles import by_tiles
+from rewrites.transforms.sums_over_tiles import by_numbered_tiles, by_tiles
 from tests.support import bilinear_instances, instances, instruction_instances, spectral_instances
 from tests.support.conditions import CONDITIONS
 from tests.support.random_terms import Terms, nameless, well_formed
@@ -280,6 +280,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (by_windows, {}, XSS, "map(row -> reduce(0.0, (a, x) -> a + x * x, row), xss)"),
     (by_windows, {}, f"{XS}, g : [float]2", "map(w -> dot(w, g), slide(2, 2, xs))"),
     (by_tiles, {}, XSS, "map(row -> sum(row), xss)"),
+    (by_numbered_tiles, {"side": 2}, XSS, "map(row -> sum(row), xss)"),
     (by_spectra.linear_sum, {}, XSS, ROWS_ADDED.format("0.0", "row")),
     (by_spectra.linear_sum, {}, XSS, ROWS_ADDED.format("1.0", FIRST_DROPPED)),
     (

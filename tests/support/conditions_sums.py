@@ -19,7 +19,8 @@ from rewrites.fast_algorithms import sums_of_spectra as spectra
 from rewrites.fast_algorithms import toeplitz as matrices
 from rewrites.fast_algorithms.by_windows import by_windows
 from rewrites.fast_algorithms.dft_terms import COMPLEX, dft, irdft, rdft
-from rewrites.transforms.sums_over_tiles import by_tiles
+from rewrites.transforms.sums_over_tiles import by_numbered_tiles, by_tiles
+from tests.support.condition import Arguments
 from tests.support.condition import Condition as C
 
 XS = "xs : [float]6"
@@ -245,6 +246,29 @@ PRODUCTS = [
 ]  # fmt: skip
 
 T = matrices.replicate_taps
+OVER_TILES: tuple[tuple[Rule, Arguments], ...] = ((by_tiles, {}), (by_numbered_tiles, {"side": 2}))
+LONG_SUMS = (
+    ("sums start from 0", LONG,
+     "map(w -> reduce({}, (a, (x, h)) -> a + x * h, zip(w, g)), slide(4, 1, xs))",
+     "0.0", "1.0"),
+    ("they are of products", LONG,
+     "map(w -> reduce(0.0, (a, (x, h)) -> a + {}, zip(w, g)), slide(4, 1, xs))",
+     "x * h", "max(x, h)"),
+    ("windows are larger than their number", f"{LONG}, ys : [float]9",
+     "map(w -> dot(w, g), slide(4, 1, {}))", "xs", "ys"),
+    ("windows are one apart", LONG, "map(w -> dot(w, g), slide(4, {}, xs))", "1", "2"),
+    ("nothing else is summed up", f"{LONG}, rows : [[float]2]6, k : [[float]2]4",
+     "map(w -> {}, slide(4, 1, rows))", "dot(map(p -> at(0, p), w), g)",
+     "reduce(0.0, (a, (x, h)) -> reduce(a, (b, (c, t)) -> b + c * t, zip(x, h)), zip(w, k))"),
+    ("nothing is done to sums", LONG, "map(w -> {}, slide(4, 1, xs))",
+     "dot(w, g)", "dot(w, g) + 1.0"),
+    ("all planes share the kernels", f"{LONG}, xss : [[float]6]2, gs : [[float]4]2",
+     "map((x, t) -> map(w -> dot(w, {}), slide(4, 1, x)), zip(xss, gs))", "g", "t"),
+    ("what windows are of are numbers", f"{LONG}, x5 : [float]5",
+     "map(w -> dot(w, g), slide(4, 1, map(x -> -x, {}, x5))))",
+     "pad(0, 1, 0.0", "pad_any(0, 1"),
+)  # fmt: skip
+
 WINDOWS = [
     C(T, "what is added is linear in the taps", TAPS, opened(ROWS, PLAIN, "sum"),
       "a + x * x * h", "a + x * abs(h)"),
@@ -295,29 +319,11 @@ WINDOWS = [
         ("what is done to sums is the same for all windows", TAPS,
          "map(w -> dot(w, g) + {}, slide(3, 1, xs))", "b", "at(0, w)"),
     )),
-    *(C(by_tiles, *rest) for rest in (
-        ("sums start from 0", LONG,
-         "map(w -> reduce({}, (a, (x, h)) -> a + x * h, zip(w, g)), slide(4, 1, xs))",
-         "0.0", "1.0"),
-        ("they are of products", LONG,
-         "map(w -> reduce(0.0, (a, (x, h)) -> a + {}, zip(w, g)), slide(4, 1, xs))",
-         "x * h", "max(x, h)"),
-        ("windows are larger than their number", f"{LONG}, ys : [float]9",
-         "map(w -> dot(w, g), slide(4, 1, {}))", "xs", "ys"),
-        ("windows are one apart", LONG, "map(w -> dot(w, g), slide(4, {}, xs))", "1", "2"),
-        ("tiles fill an image", f"{LONG}, h : [float]5", "map(w -> dot(w, {}, 1, xs))",
-         "g), slide(4", "h), slide(5"),
-        ("nothing else is summed up", f"{LONG}, rows : [[float]2]6, k : [[float]2]4",
-         "map(w -> {}, slide(4, 1, rows))", "dot(map(p -> at(0, p), w), g)",
-         "reduce(0.0, (a, (x, h)) -> reduce(a, (b, (c, t)) -> b + c * t, zip(x, h)), zip(w, k))"),
-        ("nothing is done to sums", LONG, "map(w -> {}, slide(4, 1, xs))",
-         "dot(w, g)", "dot(w, g) + 1.0"),
-        ("all planes share the kernels", f"{LONG}, xss : [[float]6]2, gs : [[float]4]2",
-         "map((x, t) -> map(w -> dot(w, {}), slide(4, 1, x)), zip(xss, gs))", "g", "t"),
-        ("what windows are of are numbers", f"{LONG}, x5 : [float]5",
-         "map(w -> dot(w, g), slide(4, 1, map(x -> -x, {}, x5))))",
-         "pad(0, 1, 0.0", "pad_any(0, 1"),
-    )),
+    *(C(rule, *rest, arguments=given) for rest in LONG_SUMS for rule, given in OVER_TILES),
+    C(by_tiles, "tiles fill an image", f"{LONG}, h : [float]5", "map(w -> dot(w, {}, 1, xs))",
+      "g), slide(4", "h), slide(5"),
+    C(by_numbered_tiles, "there are several tiles", LONG, "map(w -> dot(w, g), slide(4, 1, xs))",
+      {"side": 3}, {"side": 4}),
     C(by_spectra.linear_sum, "sums start from 0", WIDE, opened(ADDED, PLAIN_ADDED, "z"),
       "0.0", "1.0"),
     C(by_spectra.linear_sum, "what is added is a crop or a transform", WIDE,

@@ -1,0 +1,246 @@
+"""Gradients of random convolution-like programs by every family, on devices; fails if any is wrong.
+
+    python -m benchmarks.gradients_on_devices make FOLDER [--count 300] [--seed SEED] [--jobs 1]
+    python -m benchmarks.gradients_on_devices run  FOLDER [--device D] [--jobs 1]
+
+`make` draws chains of layers (`torch_layers`, which needs PyTorch), takes the gradient of each in a
+parameter drawn at random, and lowers it by each family, in the first that applies of a few forms
+drawn at random, at a point drawn at random. A file for each program keeps the plans, the inputs and
+the right result, that of the interpreter; what is there already is not made again. `run` needs no
+PyTorch: it runs all of them with guarded buffers, each program's in a process of its own.
+"""
+
+import argparse
+import gzip
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from random import Random
+from time import time
+from typing import Any
+
+import numpy as np
+
+from codegen.compile import generate
+from codegen.demand_proofs import demand_proofs
+from codegen.kernel_facts import TooLarge
+from codegen.plan import Plan
+from codegen.runtime.session import BuildFailed, choose, open_device
+from constraints.devices import profile
+from explore.measure.reference import EPSILON, Expected, expected
+from explore.space.derive_form import points
+from explore.space.lowering import bound
+from ir.core.nodes import Program
+from ir.errors import Unsupported
+from rewrites.adjoint.program import gradient
+from rewrites.engine.refused import Refused
+from rewrites.families.all_families import FAMILIES, forms
+from rewrites.tuning.lower import lower
+
+ERROR = 1e-5  # of single precision, in parts of what a result would be if nothing cancelled
+TRIES = 12  # forms that are drawn before a family counts as one that refuses the program
+SMALL_GROUP, LARGE_GROUP = 64, 1024  # work-items: of a sub-group's instructions, the large one
+SECONDS = 300  # for a program's kernels on a device
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """A gradient by a family in a form at a point: its plan, and the machine epsilons it may
+    lose."""
+
+    words: str
+    family: str
+    plan: Plan
+    rounding: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tries:
+    """The tries of one gradient, with the inputs, the right result, and the families that refuse
+    it."""
+
+    name: str
+    inputs: dict[str, np.ndarray]
+    right: Expected
+    tries: tuple[Try, ...]
+    refused: tuple[str, ...]
+
+
+# ---- making them
+
+
+def make(folder: Path, count: int, seed: str, jobs: int) -> int:
+    """Write the tries of so many programs into a folder, a file for each; the number that cannot be
+    made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    missing = [k for k in range(count) if not _file(folder, k).exists()]
+    with ThreadPoolExecutor(jobs) as pool:
+        made = pool.map(lambda k: [*_apart(partial(_made, folder, seed, k), None)], missing)
+        failed = [k for k, told in zip(missing, made, strict=True) if told != ["made"]]
+    print(f"{len(missing) - len(failed)} made, {len(failed)} not: {failed}")
+    return len(failed)
+
+
+def _file(folder: Path, k: int) -> Path:
+    return folder / f"{k:04}.pickle.gz"
+
+
+def _made(folder: Path, seed: str, k: int) -> Iterator[str]:
+    from benchmarks.torch_layers import chain
+
+    r = Random(f"{seed} {k}")
+    x, rng = chain(r), np.random.default_rng(r.randrange(1 << 30))
+    name = r.choice(sorted(x.shapes))
+    p = gradient(x.program(), name)
+    shapes = {q.var.name: _shape(q.var.type) for q in p.params}
+    given = {n: rng.normal(size=shape).astype(np.float32) for n, shape in shapes.items()}
+    found, refused = list[Try](), list[str]()
+    for family in FAMILIES:
+        made = _try(p, family, r)
+        found += [] if made is None else [made]
+        refused += [] if made is not None else [family]
+    wide = {n: a.astype(np.float64) for n, a in given.items()}
+    done = Tries(f"{k}: {name}", given, expected(p, wide), tuple(found), tuple(refused))
+    part = _file(folder, k).with_suffix(".part")
+    part.write_bytes(gzip.compress(pickle.dumps(done)))
+    part.rename(_file(folder, k))
+    yield "made"
+
+
+def _shape(t: Any) -> tuple[int, ...]:
+    from ir.meaning.inputs import shape_of
+
+    return shape_of(t)
+
+
+def _try(p: Program, family: str, r: Random) -> Try | None:
+    """A try of a family, proved; None if it refuses the program."""
+    every = forms(p, family)
+    for form in r.sample(every, min(TRIES, len(every))):
+        try:
+            low = lower(p, form)
+        except (Refused, Unsupported):
+            continue
+        largest = LARGE_GROUP if form.instructions else SMALL_GROUP
+        _, found = points(low, profile("h200"), 1, seed=r.randrange(1 << 20))
+        if found:
+            try:
+                made = generate(bound(low.program, found[0]), max_work_group=largest)
+            except TooLarge:
+                continue
+            demand_proofs(made)
+            words = f"{family} {form.name} at {found[0]}"
+            return Try(words, family, made.plan, low.derivation.rounding)
+    return None
+
+
+# ---- running them
+
+
+def run(folder: Path, device: str | None, jobs: int) -> int:
+    """Run the tries in a folder on a device; the number that are wrong."""
+    files, start = sorted(folder.glob("*.pickle.gz")), time()
+    tally, wrong, most = Counter[str](), 0, 0.0
+    with ThreadPoolExecutor(jobs) as pool:
+        for file, told in zip(files, pool.map(partial(_on_device, device), files), strict=True):
+            for family, verdict, lost, words in told:
+                tally[f"{family} {verdict}"] += 1
+                wrong += verdict == "wrong"
+                most = max(most, lost) if verdict == "right" else most
+                if verdict not in ("right", "refused"):
+                    print(f"{file.name}: {verdict}, {lost:.2g} away: {words}", flush=True)
+    tried = sum(n for key, n in tally.items() if not key.endswith("refused"))
+    print(
+        f"{len(files)} gradients, {tried} tries, {wrong} wrong, the others at most {most:.2g} of"
+        f" what they sum up away, {time() - start:.0f} s"
+    )
+    for key in sorted(tally):
+        print(f"  {key}: {tally[key]}")
+    return wrong
+
+
+Verdict = tuple[str, str, float, str]  # family, verdict, error, words
+
+
+def _on_device(device: str | None, file: Path) -> list[Verdict]:
+    """The verdicts on the tries in a file; after one at which the process ends, with the rest in a
+    new one."""
+    done = pickle.loads(gzip.decompress(file.read_bytes()))
+    told: list[Verdict] = [(family, "refused", 0.0, "") for family in done.refused]
+    first = 0
+    while first < len(done.tries):
+        verdicts = [*_apart(partial(_verdicts, done, first, device), SECONDS)]
+        told += verdicts
+        first += len(verdicts)
+        if first < len(done.tries):
+            told.append((done.tries[first].family, "crashed", 0.0, done.tries[first].words))
+            first += 1
+    return told
+
+
+def _verdicts(done: Tries, first: int, device: str | None) -> Iterator[Verdict]:
+    session = open_device(choose(device))
+    for one in done.tries[first:]:
+        try:
+            out = np.asarray(session.build(one.plan, checking=True)(done.inputs))
+        except BuildFailed as why:
+            yield one.family, "not built", 0.0, f"{one.words}: {str(why)[:200]}"
+            continue
+        lost = done.right.lost(out)
+        right = lost <= ERROR + one.rounding * EPSILON
+        yield one.family, "right" if right else "wrong", lost, one.words
+
+
+# ---- in a process of its own
+
+
+def _apart(f: Callable[[], Iterator[Any]], seconds: float | None) -> Iterator[Any]:
+    """What f gives, one after the other, in a process of its own; it stops early if that process
+    ends or takes longer than so many seconds for one of them."""
+    context = get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_sent, args=(f, theirs))
+    process.start()
+    theirs.close()
+    try:
+        while ours.poll(seconds):
+            given = ours.recv()
+            if given is None:
+                break
+            yield given
+    except EOFError:
+        pass
+    finally:
+        process.kill()
+        process.join()
+
+
+def _sent(f: Callable[[], Iterator[Any]], to: Connection) -> None:
+    for given in f():
+        to.send(given)
+    to.send(None)
+
+
+def main() -> None:
+    """Make or run what is asked for, and fail if anything is wrong."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("what", choices=("make", "run"))
+    arguments.add_argument("folder", type=Path)
+    arguments.add_argument("--count", type=int, default=300)
+    arguments.add_argument("--seed", default="1")
+    arguments.add_argument("--jobs", type=int, default=1)
+    arguments.add_argument("--device")
+    given = arguments.parse_args()
+    if given.what == "make":
+        raise SystemExit(make(given.folder, given.count, given.seed, given.jobs) > 0)
+    raise SystemExit(run(given.folder, given.device, given.jobs) > 0)
+
+
+if __name__ == "__main__":
+    main()

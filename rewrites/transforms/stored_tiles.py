@@ -1,0 +1,100 @@
+"""Sums over images as sums over their tiles, with what they are of stored for tiles of an
+instruction: windows with planes beside each other, and kernels as lanes hold them."""
+
+# key: e term, xs gs arrays
+
+from collections.abc import Iterator
+from functools import partial
+
+from ir.core.nodes import Expr, Lam, Map, Slide, Zip
+from ir.core.size import Size
+from ir.core.terms import children, free
+from ir.core.type_rules import type_of
+from ir.core.types import Array, depth
+from ir.core.views import is_view
+from ir.instructions.fragments import Fragment
+from rewrites.analysis.alpha_equality import bound
+from rewrites.engine.places import HERE, OF_ARRAY, of_array
+from rewrites.engine.refused import Refused, shown
+from rewrites.engine.rule import Place, Rewritten, Strategy
+from rewrites.engine.stages import stage
+from rewrites.engine.strategy import at, place_where, seq, skip
+from rewrites.laws.lower import store
+from rewrites.laws.views import split_inner
+from rewrites.nest.labels import labels
+from rewrites.nest.named_views import reordered, stored_as
+from rewrites.nest.spine import inside
+from rewrites.storing.fragment_order import in_fragments
+from rewrites.transforms.sums_over_tiles import by_numbered_tiles, by_parts_of_tiles
+
+
+def tiles_of_sums(side: int, rows: Fragment, part: Size | None = None) -> Strategy:
+    """The strategy that makes sums over images sums over their tiles of a given side, in parts of
+    so many tiles if `part` is given, which are stored. What windows slide along is stored with as
+    many tiles beside each other as an instruction takes steps, the kernels as its lanes hold them:
+    the fragment `rows`. Refused where the law does not apply."""
+    steps, _ = rows.sides
+    law = by_numbered_tiles(side=side) if part is None else by_parts_of_tiles(side=side, part=part)
+
+    def run(e: Expr) -> Rewritten | None:
+        done = inside(law)(e)
+        if done is None:
+            raise Refused(
+                "expected sums over images in windows that are larger than the number of them, "
+                f"found {shown(e)}"
+            )
+        xs, gs = _closed(done[0])
+        layouts = (at(xs, _laid(part, partial(_beside, steps))), at(gs, _laid(part, in_lanes)))
+        kept = seq(*layouts, skip if part is None else _parts_stored)(done[0])
+        if kept is None:
+            raise Refused(f"expected a multiple of {steps} tiles, found {shown(e)}")
+        return kept[0], done[1] + kept[1]
+
+    def in_lanes(xs: Expr) -> Rewritten | None:
+        return in_fragments(rows, depth(type_of(xs)))(xs)
+
+    return stage("sums over images as sums over their tiles, which are stored", run)
+
+
+def _closed(e: Expr) -> tuple[Place, Place]:
+    """The places in e of the two views of arrays that depend on nothing bound in e: that of which
+    there are windows, and that of kernels."""
+    xs, gs = sorted(_views(e, free(e), HERE), key=len)
+    return xs, gs
+
+
+def _views(e: Expr, known: frozenset[str], place: Place) -> Iterator[Place]:
+    whole = is_view(e) and not isinstance(e, Zip) and isinstance(type_of(e), Array)
+    if whole and free(e) and free(e) <= known:
+        yield place if not isinstance(e, Slide) else place + OF_ARRAY
+        return
+    for n, c in enumerate(children(e)):
+        hidden = bound(e) if isinstance(e, Lam) else frozenset[str]()
+        yield from _views(c, known - hidden, (*place, n))
+
+
+def _laid(part: Size | None, layout: Strategy) -> Strategy:
+    """The strategy that lays out an array with its tiles innermost, or in parts of tiles."""
+    if part is None:
+        return layout
+
+    def run(e: Expr) -> Rewritten | None:
+        tiles = labels(tiles=1, others=depth(type_of(e)) - 2)
+        return of_array(reordered(tiles, ("others", "tiles"), layout))(e)
+
+    return run
+
+
+def _beside(steps: int, xs: Expr) -> Rewritten | None:
+    """The array xs of planes stored with `steps` tiles of all planes beside each other: planes are
+    beside each other in most images, too."""
+    dims = depth(type_of(xs))
+    lying = labels(planes=dims - 3, spans=2, chunks=1, steps=1)
+    kept = stored_as(lying, ("spans", "chunks", "planes", "steps"))
+    return seq(split_inner(k=steps, level=dims - 1), of_array(kept))(xs)
+
+
+def _parts_stored(e: Expr) -> Rewritten | None:
+    """The sums e over parts with the parts stored."""
+    place = place_where(e, lambda t: isinstance(t, Map) and isinstance(t.xs, Zip))
+    return None if place is None else at(place, store())(e)
