@@ -8,7 +8,7 @@ A sub-group makes `tr` × `tc` tiles of the instruction's rows (output channels)
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import product, starmap
 
 from ir.core.nodes import Expr, Level, Pad, Program
@@ -41,20 +41,17 @@ from rewrites.storing.mapped_stores import stored_mapped
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.stored_views import Choices, Windows, prepare
 from rewrites.transforms.stored_tiles import tiles_of_sums
-from rewrites.tuning.bank_free_room import bank_free_room
+from rewrites.transforms.sums_over_tiles import by_numbered_tiles, over_lines
 from rewrites.tuning.family import (
-    POWERS,
     Family,
     Form,
-    Parameter,
-    Sides,
     Trait,
     Tuning,
     Way,
     constant_names,
     parameter_names,
 )
-from rewrites.tuning.lowering import Lowering
+from rewrites.tuning.matrix_tuning import TUNING, of_patches
 from rewrites.tuning.stored_forms import AHEAD, PADDED_VIEWS, Views, chosen, stored_choices
 
 TR, TC, SR, SC, S = map(named, ("tr", "tc", "sr", "sc", "s"))
@@ -187,7 +184,7 @@ LAID = Trait(
 )
 TILES = {
     side: Trait(f"sums-of-{side}", f"sums over images are sums over tiles of {side} a side")
-    for side in (4, 7, 8)
+    for side in (4, 7)
 }
 NUMBERS = frozenset({FLOAT, HALF, BFLOAT})
 
@@ -205,23 +202,34 @@ def _forms(p: Program) -> Iterator[Form]:
         for (traits, choices), chunks in product(stored_choices(p, PATCH_VIEWS, 1), every):
             made = Matrix(choices, name, chunks.parts, chunks)
             more = (_instruction(made), PATCH, *traits, *_traits(chunks))
-            yield _form(p, more, made, _of_patches(name, chunks.slices))
-        yield from _of_long_sums(p, name, every)
+            yield _form(p, more, made, of_patches(name, chunks.slices))
+        yield from _in_runs(p, name, every)
 
 
-def _of_long_sums(p: Program, name: str, every: Sequence[Chunks]) -> Iterator[Form]:
-    """The forms for sums over images, such as gradients of weights, which are long and few: both
-    operands are laid out in every run, and sums may be split."""
-    laid, plain = Choices(relaid=parameter_names(p)), Choices()
-    for tiles, chunks, split in product((None, *TILES), every, (False, True)):
-        if tiles is None and constant_names(p):
-            continue
-        choices = laid if tiles is None else plain
+def _in_runs(p: Program, name: str, every: Sequence[Chunks]) -> Iterator[Form]:
+    """The forms for programs without constants, such as gradients of weights: both operands are
+    laid out in every run. Sums over images are sums over their tiles, and may be split."""
+    if constant_names(p):
+        return
+    sides = TILES if _has_long_sums(p) else ()
+    for tiles, chunks, split in product((None, *sides), every, (False, True)):
+        choices = Choices(relaid=parameter_names(p)) if tiles is None else Choices()
         made = Matrix(choices, name, chunks.parts, chunks, tiles, split, in_runs=True)
         ours = () if tiles is None else (TILES[tiles],)
         more = (_instruction(made), PATCH, *ours, LAID, *chosen({STORED_PARTS: split}))
-        tuning = _of_patches(name, chunks.slices)
+        tuning = of_patches(name, chunks.slices)
         yield _form(p, (*more, *_traits(chunks)), made, tuning)
+
+
+@lru_cache(maxsize=64)
+def _has_long_sums(p: Program) -> bool:
+    """True if a kernel of the program is sums over images, which the law of tiles makes sums over
+    their tiles."""
+    tiled = over_lines(by_numbered_tiles(side=min(TILES)))
+    try:
+        return seq(one_each(parameter_names(p), normalise), tiled)(p.body) is not None
+    except Refused:
+        return False
 
 
 def _instruction(form: Matrix) -> Trait:
@@ -268,49 +276,6 @@ def _ways(takes: Scalar, given: set[Scalar | Vector]) -> tuple[Parts | None, Par
 
 def _form(p: Program, traits: tuple[Trait, ...], form: Matrix, tuning: Tuning) -> Form:
     return Form("matrix", traits, Way(matrix, parameter_names(p), form), tuning)
-
-
-ROOM = (0, 1, 2, 3)
-SIDE = (1, 2, 3, 4, 7, 8, 12, 14, 16, 24, 28, 32, 56)
-_SHARED = {
-    "tr": Parameter("tiles of channels that a sub-group makes", (1, 2, 3, 4)),
-    "sr": Parameter("sub-groups of a group along channels", (1, 2, 4)),
-    "sc": Parameter("sub-groups of a group along pixels", (1, 2, 3, 4)),
-}
-TUNING = Tuning(
-    "matrix",
-    {**_SHARED, "tc": Parameter("tiles of pixels that it makes", (1, 2, 3, 4, 6, 7, 8))},
-    sides=Sides(pixels=("tc", "sc"), channels=("tr", "sr")),
-)
-OF_PATCHES = Tuning(
-    "matrix",
-    {
-        **_SHARED,
-        "tx": Parameter("columns of pixels that a group makes", SIDE),
-        "ty": Parameter("rows of pixels that a group makes", SIDE),
-        "tp": Parameter("planes (images, channels of their own) that it makes", POWERS),
-        "k": Parameter("instructions' steps of the longest sum staged at once", (1, 2, 4)),
-        "rp": Parameter("pixels that a staged line has room for beside its own", ROOM),
-        "s": Parameter("steps of a part, where sums are split"),
-    },
-    sides=Sides(pixels=("tx", "ty", "tp"), channels=("tr", "sr")),
-)
-_SLICES = {"p": Parameter("slices of a group along the steps of a chunk", (1, 2, 4))}
-
-
-def _of_patches(instruction: str, slices: Slices) -> Tuning:
-    """The tuning of forms that stage patches for an instruction; its parameter `rp` gets the value
-    for which lanes meet the fewest bank conflicts. Forms go to other processes, and it with
-    them."""
-    found = {**OF_PATCHES.parameters}
-    if slices is not Slices.NONE:
-        del found["sc"]
-        found |= _SLICES
-    return replace(OF_PATCHES, parameters=found, refine=partial(_with_free_banks, instruction))
-
-
-def _with_free_banks(instruction: str, _: Program, lowering: Lowering) -> Lowering:
-    return bank_free_room(MATRIX[instruction].brought[1], SIDE, "rp", ROOM, lowering)
 
 
 FAMILY = Family("matrix", "tiles by matrix instructions", _forms)

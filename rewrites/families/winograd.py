@@ -47,7 +47,7 @@ from rewrites.transforms.elementwise_kernels import elementwise
 from rewrites.transforms.epilogue import or_apart
 from rewrites.transforms.fused_kernel import Fused, in_one_kernel, kernels_of
 from rewrites.transforms.matrix_kernels import tidied, transform_kernel
-from rewrites.transforms.sums_over_tiles import by_tiles
+from rewrites.transforms.sums_over_tiles import by_tiles, over_lines
 from rewrites.transforms.tile_transforms import (
     beneath,
     on_made,
@@ -101,7 +101,7 @@ def _rest(params: frozenset[str], form: Registers) -> Strategy:
 def _tiles_of_sums(e: Expr) -> Rewritten | None:
     """The term e with its sums over whole images as sums over their tiles, by the law `by_tiles`; e
     itself where the law does not apply."""
-    tiled = attempt(inside(by_tiles()))
+    tiled = attempt(over_lines(by_tiles()))
     return stage("sums over images as sums over their tiles", tiled)(e)
 
 

@@ -41,7 +41,9 @@ def unfolded(e: Expr) -> Rewritten | None:
 def by_elements(e: Expr) -> Rewritten | None:
     """The kernel e without sums lowered with a work-item for a few neighbouring elements of what is
     stored, whatever dimensions that has: a GPU then writes whole lines."""
-    neighbours = seq(attempt(vectorize_map(v=BESIDE)), inside(to_parallel(level=Level.GLOBAL, dim=0)))
+    neighbours = seq(
+        attempt(vectorize_map(v=BESIDE)), inside(to_parallel(level=Level.GLOBAL, dim=0))
+    )
     each = seq(choice(map_after_view(), copy()), neighbours)
     flat = flattened(depth(type_of(e)), each)
     return stage("a kernel that copies, a work-item a few elements", flat)(e)

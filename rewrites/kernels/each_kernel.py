@@ -15,9 +15,7 @@ from rewrites.kernels.naive import plain
 from rewrites.nest.spine import kernels, kernels_inside_out
 
 
-def wherever(
-    s: Strategy, other: Strategy | None = None, copied: Strategy = unfolded
-) -> Strategy:
+def wherever(s: Strategy, other: Strategy | None = None, copied: Strategy = unfolded) -> Strategy:
     """The strategy that applies s to each kernel with a reduction; where s refuses, `other`, or
     `plain`; `copied` lowers kernels without one. It fails if s refuses all."""
     return _each(s, or_plain(other or _refuse, copied), kernels, 0)

@@ -1,9 +1,10 @@
 """The nest of the family `matrix` whose groups stage patches of the image, for all taps at once.
 
-A group makes `tx` × `ty` neighbouring pixels, of `tp` planes where there are several beside each
-other, of `tr` × `sr` tiles of channels; `sr` × `sc` sub-groups share them. For each chunk of `k` instructions' steps it stages the patch under its
-pixels, halo included; constants go straight from memory to lanes. With slices there are
-sub-groups along the sum instead of along pixels: each makes a part of the sum for all pixels.
+A group makes `tx` × `ty` neighbouring pixels, of `tp` planes where several have windows of their
+own, of `tr` × `sr` tiles of channels; `sr` × `sc` sub-groups share them. For each chunk of `k`
+instructions' steps it stages the patch under its pixels, halo included; constants go straight from
+memory to lanes. With slices there are sub-groups along the sum instead of along pixels: each makes
+a part of the sum for all pixels.
 """
 
 # key: e term, s strategy
@@ -90,9 +91,7 @@ def _whole(entry: Entry, chunks: Chunks, tiles: Nest, sums: int, staged: int) ->
     return over(blocks, Level.GROUP, GROUPS, staged_sums(entry, staged, kept, chunks))
 
 
-def _sliced(
-    entry: Entry, chunks: Chunks, pixels: Nest, sums: Sequence[Size], staged: int
-) -> Nest:
+def _sliced(entry: Entry, chunks: Chunks, pixels: Nest, sums: Sequence[Size], staged: int) -> Nest:
     """The nest in which each slice of a group makes parts of sums, which have these lengths in the
     program, from chunks of the operand of number `staged`; then the parts are added."""
     steps, columns = entry.brought[1].sides

@@ -20,7 +20,7 @@ from ir.core.nodes import (
 )
 from ir.core.terms import children, free, let, substitute, subterms
 from ir.core.type_rules import type_of
-from ir.core.types import Array, Scalar, equal, leaves
+from ir.core.types import Array, Scalar, Vector, equal, leaves
 from ir.core.views import is_view
 from ir.errors import IllTyped
 from rewrites.analysis.matching import instance
@@ -28,7 +28,7 @@ from rewrites.analysis.number_parts import mapped
 from rewrites.analysis.out_views import is_crop
 from rewrites.engine.rule import Place, get, put, rule
 from rewrites.laws.lets import SEEN_THROUGH
-from rewrites.laws.vectors import Types, retype
+from rewrites.laws.vectors import Types, retype, retyped
 
 
 @rule("let x = v in e (f y)  =  let x = map^n f v in e y,  y what e reads of x")
@@ -76,32 +76,32 @@ class _Applied:
         at other terms."""
         if isinstance(e, Pad):
             return self._padded(e, env)
-        body = self.f.body
-        parts = [*enumerate(body.parts)] if isinstance(body, MakeTuple) else [(None, body)]
-        for k, part in parts:
-            y = self._argument(part, e)
-            new = None if y is None else self._of_the_array(y, env)
+        if type(e) not in {type(part) for _, part in _parts(self.f)}:
+            return None
+        f = self._as_wide_as(e)
+        for k, part in _parts(f):
+            y = _argument(f, part, e)
+            new = None if y is None else self._of_the_array(f, y, env)
             if new is not None:
                 return new if k is None else Get(k, new)
         return None
 
-    def _of_the_array(self, y: Expr, env: Types) -> Expr | None:
-        """What stands for f y at a number y of the array; None if y is no number of it."""
+    def _as_wide_as(self, e: Expr) -> Lam:
+        """The function f, of vectors where e is one."""
+        assert isinstance(self.f.pattern, Var)
+        given, wide = self.f.pattern.type, type_of(e)
+        if not isinstance(wide, Vector) or not isinstance(given, Scalar):
+            return self.f
+        return retyped(self.f, Vector(given, wide.width))
+
+    def _of_the_array(self, f: Lam, y: Expr, env: Types) -> Expr | None:
+        """What stands for f y at a number y of the array, or a vector of them; None if y is
+        neither."""
         try:
             new = retype(y, env, self.seen)
-            return new if equal(type_of(new), type_of(self.f.body)) else None
+            return new if equal(type_of(new), type_of(f.body)) else None
         except IllTyped:
             return None
-
-    def _argument(self, part: Expr, e: Expr) -> Expr | None:
-        """The term y, where e is this part of f y; else None."""
-        assert isinstance(self.f.pattern, Var)
-        if type(e) is not type(part):
-            return None
-        hole = Var("?y", self.f.pattern.type)
-        pattern = substitute(part, {self.f.pattern.name: hole})
-        found = instance(pattern, frozenset({hole.name}), e)
-        return None if found is None else found[hole.name]
 
     def _padded(self, e: Pad, env: Types) -> Expr:
         """The padding e of an array of f y; IllTyped if it adds numbers, to which f was not
@@ -112,6 +112,22 @@ class _Applied:
         if not is_crop(e):
             raise IllTyped("expected an array without padding of its own, found some")
         return PadEdge(Edge.ANY, e.left, e.right, xs)
+
+
+def _parts(f: Lam) -> list[tuple[int | None, Expr]]:
+    """The parts of the pair that f gives, with their numbers, or what it gives alone."""
+    return [*enumerate(f.body.parts)] if isinstance(f.body, MakeTuple) else [(None, f.body)]
+
+
+def _argument(f: Lam, part: Expr, e: Expr) -> Expr | None:
+    """The term y, where e is this part of f y; else None."""
+    assert isinstance(f.pattern, Var)
+    if type(e) is not type(part):
+        return None
+    hole = Var("?y", f.pattern.type)
+    pattern = substitute(part, {f.pattern.name: hole})
+    found = instance(pattern, frozenset({hole.name}), e)
+    return None if found is None else found[hole.name]
 
 
 @rule("view . map^n f  =  map^m f . view,  a view that adds no numbers")

@@ -183,3 +183,13 @@ def _concat_of(p: Pattern, part: Expr, xs: Expr) -> Expr:
     if isinstance(part, Concat):
         return Concat(_concat_of(p, part.a, xs), _concat_of(p, part.b, xs))
     return Transpose(Map(Lam(p, part), xs))
+
+
+@rule("transpose . join  =  map join . transpose . map transpose")
+def transpose_joined(e: Transpose) -> Expr | None:
+    """The columns of joined rows become the joined columns of these rows."""
+    match e:
+        case Transpose(Join(xss)):
+            columns = Transpose(Map(lam("rows", elem_of(xss), Transpose), xss))
+            return Map(lam("rows", elem_of(columns), Join), columns)
+    return None

@@ -240,31 +240,27 @@ def planes_inside(e: Map) -> Expr | None:
     """Windows of each of several planes become windows of all of these planes at once: the planes
     are innermost, as the channels of an image."""
     match e:
-        case Map(
-            Lam(
-                Var(plane, _),
-                Map(
-                    Lam(
-                        Var(rows, _),
-                        Map(f, Transpose(Map(Lam(Var(x, _), Slide(m, t, Var(y, _), a)), Var(v, _)))),
-                    ),
-                    Slide(n, s, Var(p, _), b),
-                ),
-            ),
-            xs,
+        case Map(Lam(Var(plane, _), Map(Lam(Var(rows, _), Map(f, across)), down)), xs):
+            pass
+        case _:
+            return None
+    match across, down:
+        case (
+            Transpose(Map(Lam(Var(x, _), Slide(m, t, Var(y, _), inner)), Var(v, _))),
+            Slide(n, s, Var(p, _), outer),
         ) if x == y and v == rows and p == plane and not {rows, plane} & free(f):
             channels = Transpose(xs)
             image = Map(lam("row", elem_of(channels), Transpose), channels)
-            slid = Slide(n, s, image, b)
+            slid = Slide(n, s, image, outer)
 
-            def planes(window: Expr) -> Expr:
-                columns = Map(lam("row", elem_of(window), Transpose), window)
-                return Map(f, Transpose(columns))
+            def of_rows(rows: Expr) -> Expr:
+                row = lam("row", elem_of(rows), lambda r: Slide(m, t, r, inner))
+                windows = Transpose(Map(row, rows))
+                return Map(lam("window", elem_of(windows), of_window), windows)
 
-            def across(rows: Expr) -> Expr:
-                windows = Transpose(Map(lam("row", elem_of(rows), lambda r: Slide(m, t, r, a)), rows))
-                return Map(lam("window", elem_of(windows), planes), windows)
+            def of_window(window: Expr) -> Expr:
+                return Map(f, Transpose(Map(lam("row", elem_of(window), Transpose), window)))
 
-            made = Map(lam("rows", elem_of(slid), across), slid)
+            made = Map(lam("rows", elem_of(slid), of_rows), slid)
             return Transpose(Map(lam("rows", elem_of(made), Transpose), made))
     return None

@@ -23,9 +23,8 @@ from rewrites.laws.lower import store
 from rewrites.laws.views import split_inner
 from rewrites.nest.labels import labels
 from rewrites.nest.named_views import reordered, stored_as
-from rewrites.nest.spine import inside
 from rewrites.storing.fragment_order import in_fragments
-from rewrites.transforms.sums_over_tiles import by_numbered_tiles, by_parts_of_tiles
+from rewrites.transforms.sums_over_tiles import by_numbered_tiles, by_parts_of_tiles, over_lines
 
 
 def tiles_of_sums(side: int, rows: Fragment, part: Size | None = None) -> Strategy:
@@ -37,7 +36,7 @@ def tiles_of_sums(side: int, rows: Fragment, part: Size | None = None) -> Strate
     law = by_numbered_tiles(side=side) if part is None else by_parts_of_tiles(side=side, part=part)
 
     def run(e: Expr) -> Rewritten | None:
-        done = inside(law)(e)
+        done = over_lines(law)(e)
         if done is None:
             raise Refused(
                 "expected sums over images in windows that are larger than the number of them, "

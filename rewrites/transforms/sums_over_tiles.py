@@ -19,12 +19,16 @@ from rewrites.adjoint.contributions import replaced
 from rewrites.analysis.affine_access import Affine, Index, NoAccess, index
 from rewrites.analysis.out_views import adds_anything
 from rewrites.analysis.size_signs import divides
-from rewrites.engine.rule import rule
+from rewrites.engine.rule import Strategy, rule
+from rewrites.engine.strategy import choice, everywhere, seq
 from rewrites.fast_algorithms.by_rows import uses
 from rewrites.fast_algorithms.by_windows import slid, sum_of
 from rewrites.fast_algorithms.dft_terms import ZERO
 from rewrites.laws.affine_views import at_level, gather, permuted
+from rewrites.laws.interchange import transpose_joined
+from rewrites.nest.normal_form import normalise
 from rewrites.nest.rows_in_windows import Rows, slid_along
+from rewrites.nest.spine import inside
 from rewrites.nest.sums_of_products import Products, products
 
 SIDES = (4, 3, 2)  # of tiles, the best first: a transform's points grow with them, and its error
@@ -62,6 +66,13 @@ def by_parts_of_tiles(e: Map, side: Size, part: Size) -> Expr | None:
     """Sums of products over whole images as `by_numbered_tiles` makes them, in parts of so many
     tiles: sums over parts of the sums over the tiles of each."""
     return _rewritten(e, _of(side), partial(_in_parts, part))
+
+
+def over_lines(law: Strategy) -> Strategy:
+    """The strategy that applies one of these laws to a nest; where pixels are counted in one
+    dimension, after they are counted in lines."""
+    lines = seq(everywhere(transpose_joined()), normalise)
+    return choice(inside(law), seq(lines, inside(law)))
 
 
 def _of(side: Size) -> "Side":
@@ -149,9 +160,7 @@ def _in_parts(part: Size, p: Products, found: list[Rows], side: Side) -> Expr:
 
 
 def _sum(xs: Expr) -> Expr:
-    return Reduce(
-        ZERO, lam2(("sum", "x"), (FLOAT, FLOAT), lambda sum, x: Binary("+", sum, x)), xs
-    )
+    return Reduce(ZERO, lam2(("sum", "x"), (FLOAT, FLOAT), lambda sum, x: Binary("+", sum, x)), xs)
 
 
 def _turned(e: Expr, outward: bool, dims: int = 0) -> Expr:
@@ -186,7 +195,9 @@ def _tiled(p: Products, found: list[Rows], side_of: Side) -> _Tiled:
     return _Tiled(
         gather(x.base, data, (*planes, *reached, *tiles)),
         gather(g.base, cells, (*kernels, *places, *tiles)),
-        *(tuple(map(p.maps.index, own)) for own in (planes, windows, kernels)),
+        planes=tuple(map(p.maps.index, planes)),
+        windows=tuple(map(p.maps.index, windows)),
+        kernels=tuple(map(p.maps.index, kernels)),
         sides=tuple(i.size for i in places),
     )
 

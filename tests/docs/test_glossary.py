@@ -15,7 +15,9 @@ from rewrites.tuning.prepared_forms import PREPARATIONS
 
 TOP = Path(__file__).parents[2]
 GLOSSARY = (TOP / "docs" / "glossary.md").read_text(encoding="utf-8")
-PROGRAMS = ("quickstart", "grouped", "matmul", "batched", "qlinear_conv")
+PROGRAMS = (
+    "quickstart", "grouped", "matmul", "batched", "qlinear_conv", "gradients/vgg_weights"
+)  # fmt: skip
 BYTES = "f(a : [char]8, b : [uchar]8) = (dot(a, a), dot(a, b), dot(b, b))"
 HALVES = "sums(xs : [[half]64]8) = map(row -> reduce(0h, (acc, x) -> acc + x, row), xs)"
 OWN = ("registers", "blocked", "io-optimal", "lift", "matrix", "fused")  # a row for each parameter

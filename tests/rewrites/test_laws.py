@@ -41,7 +41,7 @@ from rewrites.laws import hoisting as out
 from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
 from rewrites.number_laws import accumulators, instructions, precision, widening, zero_points
-from rewrites.transforms.sums_over_tiles import by_numbered_tiles, by_tiles
+from rewrites.transforms.sums_over_tiles import by_numbered_tiles, by_parts_of_tiles, by_tiles
 from tests.support import bilinear_instances, instances, instruction_instances, spectral_instances
 from tests.support.conditions import CONDITIONS
 from tests.support.random_terms import Terms, nameless, well_formed
@@ -158,6 +158,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (maps.constant_part, {}, XS, "map(x -> -x, generate(6, i -> 1.0))"),
     (maps.unit_map, {}, XS, "at(0, xs)"),
     (nests.interchange, {}, XSS, "map(row -> map(x -> -x, row), xss)"),
+    (nests.transpose_joined, {}, XSS, "transpose(xss)"),
     (nests.concat_outside, {}, XSS, "map(row -> map(x -> -x, row), xss)"),
     (nests.interchange_beside, {}, XSS, "map(row -> at(0, row), xss)"),
     (nests.collapse, {}, XSS, "map(row -> at(0, row), xss)"),
@@ -237,6 +238,11 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
         slides.windows_down, {}, "xss : [[float]4]3",
         "map(cols -> map(w -> at(0, cols), slide(2, 1, transpose(cols))), slide(2, 1, xss))",
     ),
+    (
+        slides.planes_inside, {}, "xsss : [[[float]4]3]2",
+        "map(x -> map(rows -> map(w -> at(0, x), transpose(map(row -> slide(2, 1, row), rows))),"
+        " slide(2, 1, x)), xsss)",
+    ),
     # bilinear maps: a window that is no slide by one, not 0 first, not bilinear, not all windows
     (
         bilinear.fewer_products, {"m": (3,), "r": (2,)}, BOTH,
@@ -281,6 +287,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (by_windows, {}, f"{XS}, g : [float]2", "map(w -> dot(w, g), slide(2, 2, xs))"),
     (by_tiles, {}, XSS, "map(row -> sum(row), xss)"),
     (by_numbered_tiles, {"side": 2}, XSS, "map(row -> sum(row), xss)"),
+    (by_parts_of_tiles, {"side": 2, "part": 1}, XSS, "map(row -> sum(row), xss)"),
     (by_spectra.linear_sum, {}, XSS, ROWS_ADDED.format("0.0", "row")),
     (by_spectra.linear_sum, {}, XSS, ROWS_ADDED.format("1.0", FIRST_DROPPED)),
     (

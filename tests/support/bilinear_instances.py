@@ -80,6 +80,24 @@ def windows_across(g: Terms) -> Expr:
     return Map(lam("rows", elem_of(windows), body), windows)
 
 
+def planes_inside(g: Terms) -> Expr:
+    """A random map over windows of each of several planes; the function of a window is not the
+    planes' own."""
+    plane = Array(Array(g.type(), 3 + g.size(0, 2)), 3 + g.size(0, 2))
+    xs = g.xs(plane)
+    (n, s), (m, t) = ((g.size(1, 3), g.size(1, 2)) for _ in range(2))
+
+    def of_plane(x: Expr) -> Expr:
+        windows = Slide(n, s, x)
+        return Map(lam("rows", elem_of(windows), across), windows)
+
+    def across(rows: Expr) -> Expr:
+        slid = Transpose(Map(lam("row", elem_of(rows), lambda row: Slide(m, t, row)), rows))
+        return Map(g.function(elem_of(slid), g.type()), slid)
+
+    return Map(lam("plane", plane, of_plane), xs)
+
+
 def windows_down(g: Terms) -> Expr:
     (n, s), (m, t) = _window(g), _window(g)
     xs = g.xs(Array(g.type(), m + t * g.size(0, 2)), n + s * g.size(0, 2))
@@ -260,6 +278,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     slides.pad_twice: plain(pad_twice),
     slides.windows_across: plain(windows_across),
     slides.windows_down: plain(windows_down),
+    slides.planes_inside: plain(planes_inside),
     maps.constant_part: plain(constant_part),
     zips.unused_part: plain(unused_part),
     matrices.replicate_taps: plain(replicate_taps),

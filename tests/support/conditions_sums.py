@@ -19,7 +19,7 @@ from rewrites.fast_algorithms import sums_of_spectra as spectra
 from rewrites.fast_algorithms import toeplitz as matrices
 from rewrites.fast_algorithms.by_windows import by_windows
 from rewrites.fast_algorithms.dft_terms import COMPLEX, dft, irdft, rdft
-from rewrites.transforms.sums_over_tiles import by_numbered_tiles, by_tiles
+from rewrites.transforms.sums_over_tiles import by_numbered_tiles, by_parts_of_tiles, by_tiles
 from tests.support.condition import Arguments
 from tests.support.condition import Condition as C
 
@@ -246,7 +246,11 @@ PRODUCTS = [
 ]  # fmt: skip
 
 T = matrices.replicate_taps
-OVER_TILES: tuple[tuple[Rule, Arguments], ...] = ((by_tiles, {}), (by_numbered_tiles, {"side": 2}))
+OVER_TILES: tuple[tuple[Rule, Arguments], ...] = (
+    (by_tiles, {}),
+    (by_numbered_tiles, {"side": 2}),
+    (by_parts_of_tiles, {"side": 2, "part": 1}),
+)
 LONG_SUMS = (
     ("sums start from 0", LONG,
      "map(w -> reduce({}, (a, (x, h)) -> a + x * h, zip(w, g)), slide(4, 1, xs))",
@@ -324,6 +328,10 @@ WINDOWS = [
       "g), slide(4", "h), slide(5"),
     C(by_numbered_tiles, "there are several tiles", LONG, "map(w -> dot(w, g), slide(4, 1, xs))",
       {"side": 3}, {"side": 4}),
+    C(by_parts_of_tiles, "there are several tiles", LONG, "map(w -> dot(w, g), slide(4, 1, xs))",
+      {"side": 3, "part": 1}, {"side": 4, "part": 1}),
+    C(by_parts_of_tiles, "parts divide their number", LONG, "map(w -> dot(w, g), slide(4, 1, xs))",
+      {"side": 2, "part": 2}, {"side": 2, "part": 3}),
     C(by_spectra.linear_sum, "sums start from 0", WIDE, opened(ADDED, PLAIN_ADDED, "z"),
       "0.0", "1.0"),
     C(by_spectra.linear_sum, "what is added is a crop or a transform", WIDE,

@@ -9,6 +9,11 @@ XS, XSS = "xs : [float]6", "xss : [[float]3]2"
 BOTH, WITH_B = f"{XS}, ys : [float]6", f"{XS}, b : float"
 ROWS_B, ROW_Z = f"{XSS}, b : float", f"{XSS}, z : [float]3"
 CUBE = "cs : [[[float]2]2]2, q : [[float]2]2"
+PLANES = "xsss : [[[float]4]3]2"
+OF_PLANES = (
+    "map(x -> map(rows -> map(w -> at(0, w), transpose(map(row -> slide(2, 1, row), rows))),"
+    " slide(2, 1, x)), xsss)"
+)
 TABLE = "xss : [[float]4]3, qs : [[float]4]2, row4 : [float]4"
 
 VIEWS = [
@@ -112,6 +117,14 @@ WINDOWS = [
       "b", "at(0, at(0, c))"),
     C(slides.windows_down, "the rows' windows are of the columns", TABLE,
       "map(c -> map(w -> w, slide(2, 1, transpose({}))), slide(2, 1, xss))", "c", "qs"),
+    *(C(slides.planes_inside, says, f"{PLANES}, own : [[float]4]3, one : [float]4",
+        OF_PLANES.replace(place, "{}", 1), place, other) for says, place, other in (
+        ("f does not use the planes", "at(0, w)", "at(0, x)"),
+        ("nor the rows", "at(0, w)", "at(0, rows)"),
+        ("windows of rows are of the plane", "2, 1, x)", "2, 1, own)"),
+        ("windows of columns are of these rows", "row), rows)", "row), own)"),
+        ("of each of them", "1, row)", "1, one)"),
+    )),
 ]  # fmt: skip
 
 ROOM = [

@@ -274,6 +274,10 @@ def mapped_inside(g: Terms) -> Expr:
     return Map(Lam(p, Map(f, ys)), xs)
 
 
+def transpose_of_joined(g: Terms) -> Expr:
+    return Transpose(Join(g.xs(Array(Array(g.type(), g.size()), g.size()))))
+
+
 def map_of_concat(g: Terms) -> Expr:
     """A random term map (x -> concat (f x) (g x)) xs."""
     xs, t = g.xs(), g.type()
@@ -1066,6 +1070,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     nests.interchange_zip: plain(zip_inside),
     nests.interchange_mapped: plain(mapped_inside),
     nests.concat_outside: plain(map_of_concat),
+    nests.transpose_joined: plain(transpose_of_joined),
     captures.carry: captured,
     units.round_fold: sum_of_products,
     nests.interchange_beside: plain(lambda g: nested_maps(g, own_rows)),

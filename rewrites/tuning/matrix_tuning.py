@@ -1,0 +1,53 @@
+"""The parameters of the family `matrix`, and the values worth trying."""
+
+from dataclasses import replace
+from functools import partial
+
+from ir.core.nodes import Program
+from ir.instructions.table import MATRIX
+from rewrites.kernels.staged_sums import Slices
+from rewrites.tuning.bank_free_room import bank_free_room
+from rewrites.tuning.family import POWERS, Parameter, Sides, Tuning
+from rewrites.tuning.lowering import Lowering
+
+ROOM = (0, 1, 2, 3)
+SIDE = (1, 2, 3, 4, 7, 8, 12, 14, 16, 24, 28, 32, 56)
+_SHARED = {
+    "tr": Parameter("tiles of channels that a sub-group makes", (1, 2, 3, 4)),
+    "sr": Parameter("sub-groups of a group along channels", (1, 2, 4)),
+    "sc": Parameter("sub-groups of a group along pixels", (1, 2, 3, 4)),
+}
+TUNING = Tuning(
+    "matrix",
+    {**_SHARED, "tc": Parameter("tiles of pixels that it makes", (1, 2, 3, 4, 6, 7, 8))},
+    sides=Sides(pixels=("tc", "sc"), channels=("tr", "sr")),
+)
+OF_PATCHES = Tuning(
+    "matrix",
+    {
+        **_SHARED,
+        "tx": Parameter("columns of pixels that a group makes", SIDE),
+        "ty": Parameter("rows of pixels that a group makes", SIDE),
+        "tp": Parameter("planes (images, channels of their own) that it makes", POWERS),
+        "k": Parameter("instructions' steps of the longest sum staged at once", (1, 2, 4)),
+        "rp": Parameter("pixels that a staged line has room for beside its own", ROOM),
+        "s": Parameter("steps of a part, where sums are split"),
+    },
+    sides=Sides(pixels=("tx", "ty", "tp"), channels=("tr", "sr")),
+)
+_SLICES = {"p": Parameter("slices of a group along the steps of a chunk", (1, 2, 4))}
+
+
+def of_patches(instruction: str, slices: Slices) -> Tuning:
+    """The tuning of forms that stage patches for an instruction; its parameter `rp` gets the value
+    for which lanes meet the fewest bank conflicts. Forms go to other processes, and it with
+    them."""
+    found = {**OF_PATCHES.parameters}
+    if slices is not Slices.NONE:
+        del found["sc"]
+        found |= _SLICES
+    return replace(OF_PATCHES, parameters=found, refine=partial(_with_free_banks, instruction))
+
+
+def _with_free_banks(instruction: str, _: Program, lowering: Lowering) -> Lowering:
+    return bank_free_room(MATRIX[instruction].brought[1], SIDE, "rp", ROOM, lowering)
