@@ -12,10 +12,9 @@ a part of the sum for all pixels.
 from collections.abc import Sequence
 from functools import partial
 
-from ir.core.nodes import Expr, Level, Map, Reduce, Slide
+from ir.core.nodes import Expr, Level, Map, Reduce
 from ir.core.size import Size, exact, named
 from ir.instructions.entry import Entry
-from rewrites.analysis.kernel_terms import own_terms
 from rewrites.engine.places import of_array, of_part
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten
@@ -127,11 +126,10 @@ def _sliced(entry: Entry, chunks: Chunks, pixels: Nest, sums: Sequence[Size], st
 
 
 def _planes(dims: Dims, maps: Sequence[Map]) -> tuple[int, ...]:
-    """The outer columns that no windows slide along, such as images or channels of their own, where
-    windows slide along the two others."""
-    *outer, down, across = dims.columns[-2:] if len(dims.columns) < 3 else dims.columns
-    slid = [d for d in dims.columns if any(isinstance(t, Slide) for t in own_terms(maps[d].xs))]
-    return tuple(outer) if slid == [down, across] else ()
+    """The position of the map over planes that each have windows down and across, such as channels
+    of their own; none where windows are no views of single planes."""
+    planes = dims.columns[-3:-2]
+    return tuple(d for d in planes if planes_inside()(maps[d]) is not None)
 
 
 def _tiles(entry: Entry, dims: Dims, planes: tuple[int, ...]) -> Nest:
@@ -143,8 +141,7 @@ def _tiles(entry: Entry, dims: Dims, planes: tuple[int, ...]) -> Nest:
     batch = (*dims.batch, *(d for d in dims.columns[:-2] if d not in planes))
     arrays = arranged(batch=batch, planes=planes, down=down, across=across, rows=dims.rows)
     windows = (
-        arrays.merge("planes")
-        .merge("rows")
+        arrays.merge("rows")
         .tile("planes", TP, "plane tiles", "planes")
         .exchange("planes", "down", planes_inside())
         .exchange("planes", "across", skip)  # the law has done that, too
