@@ -38,13 +38,24 @@ def titles_of(plan: Plan) -> Mapping[str, str]:
     """The titles of a plan's kernels by name, such as `input transform: image_transformed from
     image`; what a kernel does is told by what it makes, and of what."""
     roles = {b.name: b.role for b in plan.buffers}
+    products = set[str]()  # temporaries that are made of transformed ones, directly or not
     found = {}
     for k in plan.kernels:
         made = [n for n in k.arguments if _is_made(k, roles[n], n, plan)]
         read = [n for n in k.arguments if n not in made]
+        after = bool(products.intersection(read))
+        if after or any(_how(name) == "transformed" for name in read):
+            products.update(n for n in made if _how(n) is None)
         words = f"{', '.join(made)} from {', '.join(read)}" if read else ", ".join(made)
-        found[k.name] = f"{_purpose(made, read, roles)}: {words}"
+        purpose = _purpose(made[0], roles, after, made[0] in products) if made else "nothing"
+        found[k.name] = f"{purpose}: {words}"
     return found
+
+
+def _how(name: str) -> str | None:
+    """How a buffer was made of one parameter; None if it was not."""
+    found = MADE.fullmatch(name)
+    return found["how"] if found else None
 
 
 def _is_made(k: Kernel, role: Role, name: str, plan: Plan) -> bool:
@@ -57,20 +68,18 @@ def _is_made(k: Kernel, role: Role, name: str, plan: Plan) -> bool:
     return users[0] is k
 
 
-def _purpose(made: Sequence[str], read: Sequence[str], roles: Mapping[str, Role]) -> str:
-    """The purpose of a kernel in a few words."""
-    found = MADE.fullmatch(made[0]) if made else None
-    partial = any(_is_partial(name, roles) for name in read)
+def _purpose(made: str, roles: Mapping[str, Role], after: bool, product: bool) -> str:
+    """The purpose of a kernel in a few words, by what it makes: `after` a product, or a `product`
+    itself, of what was transformed."""
+    found = MADE.fullmatch(made)
     if found:
-        of = "input" if roles[made[0]] is Role.TEMPORARY else found["of"]
+        of = "input" if roles[made] is Role.TEMPORARY else found["of"]
         return f"{of} {HOW[found['how']]}"
-    if roles[made[0]] is Role.OUTPUT if made else False:
-        return "output transform" if partial else "result"
-    return "transform of partial results" if partial else "product"
-
-
-def _is_partial(name: str, roles: Mapping[str, Role]) -> bool:
-    return roles[name] is Role.TEMPORARY and not MADE.fullmatch(name)
+    if roles[made] is Role.OUTPUT:
+        return "output transform" if after else "result"
+    if product:
+        return "transform of products" if after else "product"
+    return "intermediate result"
 
 
 def _when(k: Kernel) -> str:

@@ -29,6 +29,14 @@ TITLES = {
 }
 
 
+def test_what_is_stored_between_is_an_intermediate_result_if_nothing_was_transformed() -> None:
+    text = """p(xs : [float]8) =
+      let! ys = store(mapGlobal(0)(x -> x * x, xs))
+      mapGlobal(0)(w -> sum(w), slide(3, 1, ys))"""
+    titles = titles_of(generate(parse(text)).plan)
+    assert list(titles.values()) == ["intermediate result: ys from xs", "result: out from ys"]
+
+
 @pytest.mark.parametrize("family", TITLES)
 def test_each_kernel_stands_under_its_title(family: str) -> None:
     concrete, _ = lowered_at(parse(CONV), family, None, {}, PROFILES["h200"])
