@@ -326,9 +326,7 @@ class Session:
     def _kernel(self, compiled: cl.Program, launch: Kernel) -> cl.Kernel:
         try:
             kernel = cl.Kernel(compiled, launch.name)
-            limit = kernel.get_work_group_info(
-                cl.kernel_work_group_info.WORK_GROUP_SIZE, self.handle
-            )
+            limit = self._most_items(kernel, launch)
         except cl.Error as error:
             raise BuildFailed(f"kernel '{launch.name}': {error}") from error
         if kernel.num_args != len(launch.arguments):
@@ -342,6 +340,16 @@ class Session:
                 f"work-items; this device can run it with at most {limit}"
             )
         return kernel
+
+    def _most_items(self, kernel: cl.Kernel, launch: Kernel) -> int:
+        """The most work-items of a group that the driver can run a kernel with. A kernel that was
+        compiled for groups of the size launched can run with these: NVIDIA's driver says 256 of
+        each kernel that was compiled for larger ones."""
+        info = cl.kernel_work_group_info
+        required = kernel.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, self.handle)
+        if tuple(required) == tuple(launch.local_size):
+            return prod(launch.local_size)
+        return int(kernel.get_work_group_info(info.WORK_GROUP_SIZE, self.handle))
 
     # Memory and launches, as a Program needs them; what the driver refuses is a RunFailed.
 

@@ -25,8 +25,10 @@ from ir.core.nodes import (
     Generate,
     Get,
     Instruct,
+    Instruction,
     Lam,
     Let,
+    Level,
     MakeArray,
     MakeTuple,
     Map,
@@ -44,7 +46,7 @@ from ir.core.nodes import (
 )
 from ir.core.size import Size
 from ir.core.terms import children
-from ir.core.type_rules import COMPARISONS, size_of, type_of
+from ir.core.type_rules import COMPARISONS, elem_of, size_of, type_of
 from ir.core.types import INT, Array, Scalar, Type, Vector
 from ir.core.views import is_view
 
@@ -55,6 +57,7 @@ class Trace:
     around it."""
 
     computed: list[tuple[Type, Loops]] = field(default_factory=list)  # operations on floats
+    together: list[tuple[Instruction, Loops]] = field(default_factory=list)  # by a sub-group
     staged: list[Loops] = field(default_factory=list)  # local memory is filled
     loaded: dict[tuple[Cells, Type, Loops], None] = field(default_factory=dict)
     computed_in: set[tuple[Delayed, Loops]] = field(default_factory=set)
@@ -90,6 +93,11 @@ class Trace:
                 return Cells("local", e, frozenset(here.loops))
             case ToPrivate(a):
                 return self.made(a, here)
+            case Instruct(instruction, parts) if instruction.lanes > 1:
+                for part in parts:
+                    self.in_lanes(part, here)
+                self.together.append((instruction, here.loops))
+                return OWN
             case Instruct(instruction, parts):
                 given = tuple(self.made(part, here) for part in parts)
                 meaning = instruction.meaning
@@ -117,6 +125,12 @@ class Trace:
         if counted != INT:
             self.computed.append((counted, here.loops))
         return OWN
+
+    def in_lanes(self, e: Expr, here: Scope) -> None:
+        """Record that each lane of a sub-group reads its element of the array e."""
+        lane = Loop(size_of(e), level=Level.LOCAL)
+        found = each(self.value(e, here), lambda inner: inner.at(lane))
+        self.read(found, elem_of(e), (*here.loops, lane))
 
     def loop(self, f: Lam, xs: Expr, loop: Loop, here: Scope) -> Value:
         given = each(self.value(xs, here), lambda inner: inner.at(loop))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 
+from constraints.quantities.instruction_work import multiplied_by
 from constraints.quantities.located_values import Loop, Loops, Scope
 from constraints.quantities.loop_trace import Trace
 from constraints.quantities.value_bytes import bytes_of
@@ -41,6 +42,7 @@ class Work:
 
     operations: Total  # on floats, one for each lane of a vector
     instructions: Total  # the same, a vector's counting once
+    multiplied: Total  # bytes of one factor of each product that sub-groups make by an instruction
     words: Total  # that work-items load, from global or local memory
     loads: Total  # the same, a vector counting once
     moved: Total  # bytes that groups load from global memory, and the output
@@ -49,8 +51,9 @@ class Work:
     @property
     def parameters(self) -> frozenset[str]:
         """The names of the parameters that any of these counts depends on."""
-        totals = (self.operations, self.instructions, self.words, self.loads, self.moved)
-        sizes = {n for total in (*totals, self.staged) for count in total for n in count}
+        totals = (self.operations, self.instructions, self.multiplied, self.words, self.loads)
+        every_total = (*totals, self.moved, self.staged)
+        sizes = {n for total in every_total for count in total for n in count}
         every = (n.lengths if isinstance(n, Groups) else (n,) for n in sizes)
         return frozenset().union(*(names(n) for several in every for n in several))
 
@@ -90,6 +93,7 @@ def work(kernel: Expr) -> Work:
     return Work(
         operations=_tidy((*trips, _lanes(type_)) for trips, type_ in computed),
         instructions=_tidy(trips for trips, _ in computed),
+        multiplied=_tidy((*_trips(loops), multiplied_by(i)) for i, loops in trace.together),
         words=_tidy((*trips, _lanes(type_)) for trips, type_ in loaded),
         loads=_tidy(trips for trips, _ in loaded),
         moved=_tidy([*moved, (bytes_of(type_of(kernel)),)]),

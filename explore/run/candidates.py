@@ -2,11 +2,9 @@
 
 import pickle
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import islice, zip_longest
-from typing import TypeAlias
 
 from constraints.count.points import Point
 from constraints.devices import Profile
@@ -16,24 +14,23 @@ from explore.measure.reference import largest_error
 from explore.options.options import POOL, Options
 from explore.record_book.recalled import NOTHING, Hint, Recalled
 from explore.report.why_nothing import no_candidate
-from explore.results.records import Failed, Record, Variant
+from explore.results.records import Record, Variant
+from explore.run.derivations import Derivations, Deriving, Here, Named, Saw
 from explore.search.search import Search
 from explore.search.search_over import search_over
 from explore.space.derive_at import DeriveAt
-from explore.space.derive_form import Derived, Inapplicable, derive
+from explore.space.derive_form import Derived
 from explore.space.forms_to_derive import Derive, others, tasks
 from explore.space.kernel_features import Seen
 from explore.space.lowered_form import LoweredForm
 from explore.space.neighbours import Ladders, allowed, ladders, moves
 from explore.space.search_domain import Narrowed, shares
-from explore.workers.workers import Workers
 from ir.core.nodes import Program
 from ir.errors import UserError
 from rewrites.families.all_families import FAMILIES, forms
 from rewrites.tuning.family import Form, one_trait_apart
 
-DERIVE_LIMIT = 60.0  # seconds a form
-AT_ONCE = 4  # forms that are derived for a round
+AT_ONCE = 8  # forms that are derived for a round
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +49,12 @@ class Taken:
         return Taken(lowered, program)
 
 
-Named = tuple[str, str]  # a family and a form
-Derivation: TypeAlias = Derive | DeriveAt
-Deriving = Callable[[Sequence[Derive]], list[Derived | Inapplicable]]
-
-
-def one_by_one(todo: Sequence[Derive]) -> list[Derived | Inapplicable]:
-    """The results of deriving these forms here, in this process."""
-    return [derive(task) for task in todo]
-
-
 @dataclass(slots=True)
 class Candidates:
     """The variants that a search may try, without plans, in a fixed order, each with its form.
 
-    A search adds variants near good ones, and forms derived for that.
+    A search adds variants near good ones, and forms derived for that, which join in the round after
+    the one that asked for them: nothing waits for them meanwhile.
     """
 
     variants: list[Variant] = field(default_factory=list)
@@ -76,7 +64,7 @@ class Candidates:
     legal: int = 0  # points that the samples were drawn from
     left: tuple[Narrowed, ...] = ()  # of each family's points, by the domain asked for
     others: dict[Named, Derive] = field(default_factory=dict)  # forms that were not derived yet
-    deriving: Deriving = one_by_one
+    deriving: Deriving = field(default_factory=Here)
     wanted: int = 0  # with fewer, where nothing new is near good ones, other forms are derived
     ids: set[str] = field(default_factory=set)
     along: dict[str, Ladders] = field(default_factory=dict)  # by family
@@ -125,25 +113,28 @@ class Candidates:
     def near(
         self, numbers: Sequence[int], good: Sequence[int]
     ) -> tuple[list[Variant], list[float]]:
-        """Add new variants near the candidates `numbers`, and derive forms near those of `good`
-        ones; returns the new variants and the memory of each.
+        """Add new variants near the candidates `numbers`, and those of forms that were begun to be
+        derived in the last round; begin to derive forms near those of `good` ones. Returns the new
+        variants and the memory of each.
 
         Where nothing new is near and few candidates are left, forms far from them are derived.
         """
         before = len(self.variants)
-        self._derive(self._asked(good))
+        self._take_derived()
+        self.deriving.begin(self._asked(good))
         for number in dict.fromkeys([*numbers, *self._leading(good)]):
             for n, point in self._around(number):
                 form = self.forms[n]
                 variant = form.lowered.variant(point, form.seen)
                 self._add(variant, memory_at(form.lowered.quantities, point), n)
         while len(self.variants) == before < self.wanted and self.others:
-            self._derive([self.others.pop(name) for name in list(self.others)[:AT_ONCE]])
+            self.deriving.begin([self.others.pop(name) for name in list(self.others)[:AT_ONCE]])
+            self._take_derived()
         return self.variants[before:], [float(m) for m in self.memory[before:]]
 
-    def _derive(self, todo: Sequence[Derive]) -> None:
-        """Derive forms, and add the candidates of those that apply."""
-        for found in self.deriving(todo):
+    def _take_derived(self) -> None:
+        """Add the candidates of forms that were begun to be derived, of those that apply."""
+        for found in self.deriving.taken():
             if isinstance(found, Derived):
                 self.take(found)
 
@@ -184,29 +175,21 @@ class Candidates:
                 yield n, point
 
 
-Lost = Callable[[Form, Failed], None]  # a form that its worker did not derive, and why
-Saw = Callable[[int, int], None]  # how many forms of how many are derived
-
-
 def candidates(
     program: Program,
     profile: Profile,
     options: Options,
-    workers: Workers,
-    lost: Lost,
+    deriving: Derivations,
     known: Recalled = NOTHING,
     saw: Saw = lambda done, total: None,
 ) -> Candidates:
-    """The candidates that the options ask for, derived by workers; a user's error if there are
-    none.
+    """The candidates that the options ask for; a user's error if there are none.
 
     Those that records name come first, where they are legal; those that were tried before are left
-    out, but for these. Forms that could not be derived are handed to `lost`; `saw` is told how many
-    of all were derived.
+    out, but for these. `saw` is told how many of all forms were derived.
     """
-    deriving = partial(_derived, workers, lost)
-    hinted = deriving(hinted_tasks(program, profile, options, known.first))
-    first = [r for r in hinted if isinstance(r, Derived)]
+    deriving.begin(hinted_tasks(program, profile, options, known.first))
+    first = [r for r in deriving.taken() if isinstance(r, Derived)]
     if first and len(known.tried) >= options.variants:
         return begun(first, known)
     todo = tasks(
@@ -219,7 +202,8 @@ def candidates(
         domain=options.domain,
         max_error=largest_error(program, options.max_error),
     )
-    results = _derived(workers, lost, todo, saw)
+    deriving.begin(todo)
+    results = deriving.taken(saw)
     found = [r for r in results if isinstance(r, Derived)]
     if not any(d.variants for d in found):
         raise UserError(no_candidate(program, options.max_memory, results))
@@ -254,26 +238,6 @@ def begun(first: Sequence[Derived], known: Recalled) -> Candidates:
     return made
 
 
-def _derived(
-    workers: Workers,
-    lost: Lost,
-    todo: Sequence[Derivation],
-    saw: Saw = lambda done, total: None,
-) -> list[Derived | Inapplicable]:
-    """The results of the tasks, in their order, in whatever order the workers finish."""
-    done: dict[Named, Derived | Inapplicable] = {}
-    for result in workers.map(todo, DERIVE_LIMIT):
-        form = result.task.form
-        match result.result:
-            case Failed() as failed:
-                lost(form, failed)
-                done[_key(form)] = Inapplicable(form.family, form.name, failed.reason)
-            case other:
-                done[_key(form)] = other
-        saw(len(done), len(todo))
-    return [done[_key(t.form)] for t in todo]
-
-
 def _key(form: Form) -> Named:
     return form.family, form.name
 
@@ -281,15 +245,15 @@ def _key(form: Form) -> Named:
 def gathered(
     found: Sequence[Derived],
     rest: Sequence[Derive] = (),
-    deriving: Deriving = one_by_one,
+    deriving: Deriving | None = None,
     first: Candidates | None = None,
 ) -> Candidates:
     """The candidates of derived forms after those that come `first`, where a variant that two forms
-    have counts once. Forms in `rest` are not derived yet: `deriving` derives them once they are
-    near good ones."""
+    have counts once. Forms in `rest` are not derived yet: `deriving` derives them, here if it is
+    None, once they are near good ones."""
     made = Candidates() if first is None else first
     made.left = shares((d.family, d.count, d.outside) for d in found)
-    made.others, made.deriving = {_key(t.form): t for t in rest}, deriving
+    made.others, made.deriving = {_key(t.form): t for t in rest}, deriving or Here()
     for derived in found:
         made.take(derived)
     return made

@@ -21,6 +21,7 @@ from explore.results.store import Store
 from explore.run.bench import Bench
 from explore.run.book_keeping import BookKeeping
 from explore.run.candidates import Candidates, candidates
+from explore.run.derivations import Derivations
 from explore.run.ledger import Ledger
 from explore.run.loop import Loop
 from explore.run.round_builds import RoundBuilds
@@ -61,23 +62,21 @@ class Exploration:
             )
             kept = self._kept_reference()
             device = None if kept is None else stack.enter_context(self._meters(kept))
-            found = self._derived(builders)
+            deriving = Derivations(builders, partial(_lost, self.store, self.watch))
+            found = self._derived(deriving)
             if device is None and self.target.device is not None:
                 device = stack.enter_context(self._meters(self._reference()))
-            loop = self._loop(found, builders, device, before)
+            loop = self._loop(found, deriving, device, before)
             finished = loop.run()
             builders.close()
             self._measured_again(device, loop.clock)
         return finished
 
-    def _derived(self, builders: Workers) -> Candidates:
-        """The candidates of all forms, which the builders derive."""
+    def _derived(self, deriving: Derivations) -> Candidates:
+        """The candidates of all forms."""
         program, profile = self.program, self.target.profile
         self.watch.note(f"{program.name} on {self.store.environment.where}: deriving")
-        lost = partial(_lost, self.store, self.watch)
-        found = candidates(
-            program, profile, self.options, builders, lost, self.known, self.watch.derived
-        )
+        found = candidates(program, profile, self.options, deriving, self.known, self.watch.derived)
         self.watch.note(
             f"{counted(len(found.variants), 'candidate')} of {found.legal:,} legal ones, "
             f"in {counted(len(found.forms), 'form')}; results in {self.store.folder}"
@@ -117,7 +116,7 @@ class Exploration:
     def _loop(
         self,
         found: Candidates,
-        builders: Workers,
+        deriving: Derivations,
         device: Workers | None,
         before: Mapping[str, Record],
     ) -> Loop:
@@ -131,7 +130,7 @@ class Exploration:
             candidates=found,
             clock=clock,
             rounds=Rounds(found.search(self.options)),
-            builds=RoundBuilds(found, builders, before),
+            builds=RoundBuilds(found, deriving, before),
             bench=Bench(device, ledger.ceiling, self.store.environment.bounds.yardstick_ns),
             ledger=ledger,
             judge=None if self.target.device else predicted,

@@ -2,8 +2,9 @@
 outcomes.
 
 Rounds are taken in a fixed order and their results too, so that one seed gives one sequence of
-variants however long each build takes. On a GPU the next round is built while this one is measured;
-on a CPU builds would disturb the times, so they take turns.
+variants however long each build takes. On a GPU the next round is built while this one is measured,
+and begun while the last builds of this one go on; on a CPU builds would disturb the times, so they
+take turns.
 """
 
 # key: n number of a candidate
@@ -50,25 +51,42 @@ class Loop:
             if not self.overlap:
                 self._settled()
             chosen = None if self.clock.late() else self._next()
+        self._build(to_the_end=True)
         return self._settled() and chosen is not None
 
     def _next(self) -> list[int] | None:
         """The next round's candidates, within the budget; waits for the outcomes that they depend
         on; None if the time is up before."""
-        if self.ledger.left <= len(self.bench.running):
+        if self._room() <= 0:
             return []
-        while not self.rounds.ask():
+        while not self._ask():
             if self.clock.late():
                 return None
             self._pump()
-        return self.rounds.take(self.ledger.left - len(self.bench.running))
+        return self.rounds.take(self._room())
 
-    def _build(self) -> None:
-        """Build all variants of the round, and hand them on in their order."""
+    def _room(self) -> int:
+        """The number of further variants that the budget allows."""
+        return self.ledger.left - len(self.bench.running) - self.builds.left
+
+    def _ask(self) -> bool:
+        """Ask the search for a round; False if it needs more outcomes first. Builds that were done
+        while it derived forms are taken in."""
+        asked = self.rounds.ask()
+        self.builds.took_strays()
+        return asked
+
+    def _build(self, to_the_end: bool = False) -> None:
+        """Build the variants of the round, and hand them on in their order. Where builds disturb no
+        times, it is enough that none waits for a worker and the next round is known: one long build
+        holds up no others then."""
         while not self.builds.complete():
             if self.overlap or not self.builds.workers.pending:
                 for n, found in self.builds.ready():
                     self._hand_on(n, found)
+            early = self.overlap and not to_the_end and not self.clock.late()
+            if early and self.builds.idle() and self._room() > 0 and self._ask():
+                return
             if not self.builds.complete():
                 self._pump()
 

@@ -1,32 +1,44 @@
-"""The builds of a round: candidates go to workers, and come out in the order of the round."""
+"""The builds of rounds: candidates go to workers, and come out in the order of their rounds."""
 
 # key: n number of a candidate
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from explore.building.build_variant import Made, Task
+from explore.building.build_variant import Made
 from explore.results.records import Failed, Record
 from explore.run.candidates import Candidates
+from explore.run.derivations import Derivations
 from explore.workers.done import Done
 from explore.workers.workers import Workers
 
 
 @dataclass(slots=True)
 class RoundBuilds:
-    """A round's candidates at the build workers; a candidate with a stored outcome of an earlier
-    start is not built."""
+    """The candidates of a round at the build workers, after those that the last round left there; a
+    candidate with a stored outcome of an earlier start is not built."""
 
     candidates: Candidates
-    workers: Workers
+    deriving: Derivations  # whose workers build, too
     before: Mapping[str, Record]  # by variant
     round: list[int] = field(default_factory=list)
     given: int = 0  # of the round
     made: dict[int, Made] = field(default_factory=dict)
 
+    @property
+    def workers(self) -> Workers:
+        """The workers that build."""
+        return self.deriving.workers
+
+    @property
+    def left(self) -> int:
+        """The number of candidates that `ready` has not yielded yet."""
+        return len(self.round) - self.given
+
     def begin(self, chosen: list[int]) -> None:
-        """Give a round to the workers."""
-        self.round, self.given, self.made = chosen, 0, {}
+        """Give a round to the workers; it comes after what is left of the last one."""
+        self.round, self.given = [*self.round[self.given :], *chosen], 0
         for n in chosen:
             if self._stored(n) is not None:
                 continue
@@ -36,16 +48,28 @@ class RoundBuilds:
                 failed = Failed("constrain", "the point does not satisfy its constraints")
                 self.made[n] = Made.without_plan(failed)
 
-    def took(self, done: Done[Task, Made]) -> None:
-        """Take in the result of a worker's task."""
+    def took_strays(self) -> None:
+        """Take in the builds that were done while forms were derived."""
+        done, self.deriving.strays = self.deriving.strays, []
+        for each in done:
+            self.took(each)
+
+    def took(self, done: Done[Any, Any]) -> None:
+        """Take in the result of a worker's task: of a build, or of the derivation of a form."""
+        if self.deriving.took(done):
+            return
         result = done.result
         if isinstance(result, Failed):
             result = Made.without_plan(result, done.seconds * 1e9)
         self.made[done.task.number] = result
 
     def complete(self) -> bool:
-        """True if all candidates of the round were yielded by `ready`."""
-        return self.given == len(self.round)
+        """True if all candidates that were begun were yielded by `ready`."""
+        return not self.left
+
+    def idle(self) -> bool:
+        """True if some worker has nothing to do."""
+        return self.workers.free > 0
 
     def ready(self) -> Iterator[tuple[int, Made | Record]]:
         """The next candidates of the round with what was made of them, or with their records."""

@@ -25,8 +25,9 @@ from constraints.relations.relations import AtMost, Constraint, Divides, OneOf, 
 from explore.results.derivation_steps import steps_of
 from explore.results.records import WORD, Variant
 from explore.space.forms_to_derive import LEAST, Derive
-from explore.space.kernel_features import Seen, code_at
+from explore.space.kernel_features import Seen, code_at, features_at
 from explore.space.lowered_form import LoweredForm
+from explore.space.rough_cost import ESTIMATE
 from explore.space.search_domain import narrowed, narrows
 from ir.core.nodes import Program
 from ir.core.size import Size, named
@@ -39,6 +40,7 @@ from rewrites.tuning.lowering import Lowering
 LADDER = (1, 2, 3, 4, 6, 7, 8, 12, 14, 16, 24, 28, 32, 48, 56, 64, 96, 112, 128)
 COARSE = (1, 2, 4, 8, 16, 32, 64, 128)
 SELDOM = 8  # of the points of a form that takes long to compile, one in so many
+WIDER = 4  # times as many points are drawn, of which the likely ones are kept
 _EDGES = 1 << 20
 
 
@@ -81,11 +83,25 @@ def derive(task: Derive) -> Derived | Inapplicable:
     except (Refused, Unsupported) as refused:
         return Inapplicable(task.form.family, task.form.name, str(refused))
     made = lowered_form(task.form, lowering, system, task.profile)
-    sample = afforded(space.sample(task.points, random), made.quantities, task.profile)
+    drawn = space.sample(WIDER * task.points, random)
+    sample = afforded(drawn[: task.points], made.quantities, task.profile)
     seen: Seen = {}
+    sample = likely(made, drawn, len(sample), seen)
     variants = tuple(made.variant(point, seen) for point in sample)
     memory = tuple(memory_at(made.quantities, point) for point in sample)
     return Derived(made, space.count, variants, memory, outside)
+
+
+def likely(made: LoweredForm, drawn: list[Point], count: int, seen: Seen) -> list[Point]:
+    """The first of the points `drawn`, and as many of the others that are likely to be quick by
+    rough estimates: `count` in all, or all there are."""
+    known, device = made.quantities, made.profile
+
+    def rough(point: Point) -> float:
+        return sum(dict(kernel)[ESTIMATE] for kernel in features_at(known, point, device, seen))
+
+    first = drawn[: -(-count // 2)]
+    return first + sorted(drawn[len(first) :], key=rough)[: count - len(first)]
 
 
 def lowered_form(form: Form, lowering: Lowering, system: System, profile: Profile) -> LoweredForm:

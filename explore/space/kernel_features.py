@@ -59,11 +59,13 @@ def kernel_at(k: KernelQuantities, point: Mapping[str, int], device: Profile) ->
 @dataclass(frozen=True, slots=True)
 class Done:
     """The totals of the work that a kernel does: operations on floats, instructions (an operation
-    on a vector is one), words that are loaded, loads, bytes that groups move, and the times that
-    groups fill local memory (`staged`)."""
+    on a vector is one), bytes of a factor of each product that sub-groups make by an instruction
+    (`multiplied`), words that are loaded, loads, bytes that groups move, and the times that groups
+    fill local memory (`staged`)."""
 
     operations: int
     instructions: int
+    multiplied: int
     words: int
     loads: int
     moved: int
@@ -73,27 +75,28 @@ class Done:
         return {
             "operations": float(self.operations),
             "instructions": float(self.instructions),
+            "multiplied": float(self.multiplied),
             "vector width": self.operations / max(1, self.instructions),
             "words": float(self.words),
             "loads": float(self.loads),
             "bytes moved": float(self.moved),
             "staged": float(self.staged),
-            "intensity": self.operations / max(1, self.moved),
-            "reuse of words": self.operations / max(1, self.words),
-            "reuse of loads": self.instructions / max(1, self.loads),
+            "intensity": (self.operations + self.multiplied) / max(1, self.moved),
+            "reuse of words": (self.operations + self.multiplied) / max(1, self.words),
+            "reuse of loads": (self.instructions + self.multiplied) / max(1, self.loads),
         }
 
 
 def done_at(k: KernelQuantities, point: Mapping[str, int]) -> Done:
     """The totals of the work of one kernel at a point."""
     known, w = dict[Size | Groups, int](), k.work
-    totals = (w.operations, w.instructions, w.words, w.loads, w.moved, w.staged)
+    totals = (w.operations, w.instructions, w.multiplied, w.words, w.loads, w.moved, w.staged)
     return Done(*(total_at(total, point, known) for total in totals))
 
 
 def filled(use: Use, device: Profile) -> dict[str, float]:
     """The features that tell how a kernel's work-groups fill a device."""
-    rounds = use.groups / (device.cores * use.resident)
+    each = use.groups / device.cores
     return {
         "group items": float(use.items),
         "groups": float(use.groups),
@@ -102,6 +105,6 @@ def filled(use: Use, device: Profile) -> dict[str, float]:
         "private bytes": float(use.private_bytes),
         "resident groups": float(use.resident),
         "occupancy": min(1.0, use.resident * use.items / device.resident_items),
-        "rounds": rounds,
-        "tail": rounds / ceil(rounds),
+        "rounds": each / use.resident,
+        "tail": each / ceil(each),
     }

@@ -35,7 +35,11 @@ OF_PATCHES = Tuning(
     },
     sides=Sides(pixels=("tx", "ty", "tp"), channels=("tr", "sr")),
 )
-_SLICES = {"p": Parameter("slices of a group along the steps of a chunk", (1, 2, 4))}
+# Slices by steps alone are at least two: with one, forms whose sums go on are the same.
+_SLICES = {
+    Slices.STEPS: Parameter("slices of a group along the steps of a chunk", (2, 4)),
+    Slices.TAPS: Parameter("slices of a group along the steps of a chunk", (1, 2, 4)),
+}
 
 
 def of_patches(instruction: str, slices: Slices) -> Tuning:
@@ -45,7 +49,7 @@ def of_patches(instruction: str, slices: Slices) -> Tuning:
     found = {**OF_PATCHES.parameters}
     if slices is not Slices.NONE:
         del found["sc"]
-        found |= _SLICES
+        found["p"] = _SLICES[slices]
     return replace(OF_PATCHES, parameters=found, refine=partial(_with_free_banks, instruction))
 
 

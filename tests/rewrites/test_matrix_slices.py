@@ -110,4 +110,4 @@ def test_slices_divide_the_steps_of_a_chunk() -> None:
     low = lower(p, form_named(p, "matrix", "mma-bf16 patch relaid sliced parts"))
     found = points(low, H200, 40, 0)[1]
     assert all(point["k"] % point["p"] == 0 for point in found)
-    assert {point["p"] for point in found} == {1, 2, 4}
+    assert {point["p"] for point in found} == {2, 4}

@@ -1,0 +1,95 @@
+"""Forms that workers derive for a run, while others of their tasks go on."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from explore.results.records import Failed
+from explore.space.derive_at import DeriveAt
+from explore.space.derive_form import Derived, Inapplicable, derive
+from explore.space.forms_to_derive import Derive
+from explore.workers.done import Done
+from explore.workers.workers import Workers
+from rewrites.tuning.family import Form
+
+LIMIT = 60.0  # seconds a form
+
+Named = tuple[str, str]  # a family and a form
+Derivation: TypeAlias = Derive | DeriveAt
+Result: TypeAlias = Derived | Inapplicable
+
+
+Saw = Callable[[int, int], None]  # how many forms of how many are derived
+
+
+class Lost(Protocol):
+    """What is told of a form that its worker did not derive, and why."""
+
+    def __call__(self, form: Form, failed: Failed, /) -> None: ...
+
+
+class Deriving(Protocol):
+    """The derivation of forms: they are begun, and taken when they are wanted."""
+
+    def begin(self, todo: Sequence[Derive]) -> None:
+        """Begin to derive these forms."""
+
+    def taken(self) -> list[Result]:
+        """The results of all forms that were begun and not taken yet, in their order."""
+
+
+@dataclass(slots=True)
+class Here:
+    """Forms that are derived in this process, once they are wanted."""
+
+    begun: list[Derive] = field(default_factory=list)
+
+    def begin(self, todo: Sequence[Derive]) -> None:
+        self.begun += todo
+
+    def taken(self) -> list[Result]:
+        todo, self.begun = self.begun, []
+        return [derive(task) for task in todo]
+
+
+@dataclass(slots=True)
+class Derivations:
+    """Forms that workers derive. What else the workers finish meanwhile, builds of the last round,
+    goes to `strays`; forms that could not be derived are handed to `lost`."""
+
+    workers: Workers
+    lost: Lost
+    strays: list[Done[Any, Any]] = field(default_factory=list)
+    begun: list[Derivation] = field(default_factory=list)
+    done: dict[Named, Result] = field(default_factory=dict)
+
+    def begin(self, todo: Sequence[Derivation]) -> None:
+        """Give forms to the workers."""
+        for task in todo:
+            self.workers.submit(task, LIMIT)
+        self.begun += todo
+
+    def taken(self, saw: Saw = lambda done, total: None) -> list[Result]:
+        """The results of all forms that were begun and not taken yet, in their order, in whatever
+        order the workers finish; waits for those that are not there. `saw` is told how many of how
+        many are."""
+        while not all(_key(task.form) in self.done for task in self.begun):
+            self.strays += [done for done in self.workers.results() if not self.took(done)]
+            saw(len(self.done), len(self.begun))
+        todo, self.begun = self.begun, []
+        return [self.done.pop(_key(task.form)) for task in todo]
+
+    def took(self, done: Done[Any, Any]) -> bool:
+        """Take in what a worker did, if it derived a form; returns True if it did."""
+        if not isinstance(done.task, Derive | DeriveAt):
+            return False
+        form, result = done.task.form, done.result
+        if isinstance(result, Failed):
+            self.lost(form, result)
+            result = Inapplicable(form.family, form.name, result.reason)
+        self.done[_key(form)] = result
+        return True
+
+
+def _key(form: Form) -> Named:
+    return form.family, form.name
