@@ -13,7 +13,7 @@ import argparse
 import cProfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -63,21 +63,34 @@ def measured(source: Program, target: Profile, options: Options, sample: int) ->
     return Rate(forms, candidates, between - begun + sum(spent), len(made), ended - between, failed)
 
 
+@dataclass(slots=True)
+class TimedHere:
+    """Forms that are derived in this process, with the seconds that each turn took."""
+
+    begun: list[Derive] = field(default_factory=list)
+    spent: list[float] = field(default_factory=list)
+
+    def begin(self, todo: Sequence[Derive]) -> None:
+        """Keep these forms until they are wanted."""
+        self.begun += todo
+
+    def taken(self) -> list[Derived | Inapplicable]:
+        """The results of the forms that were begun, derived now."""
+        todo, self.begun = self.begun, []
+        before = time.process_time()
+        found = [as_a_worker(derive, task) for task in todo]
+        self.spent.append(time.process_time() - before)
+        return found
+
+
 def started(source: Program, target: Profile, options: Options) -> tuple[Candidates, list[float]]:
     """The candidates of a run, derived in this process, and a list of seconds: each later
     derivation of forms appends what it took."""
-    spent: list[float] = []
-
-    def deriving(todo: Sequence[Derive]) -> list[Derived | Inapplicable]:
-        begun = time.process_time()
-        found = [as_a_worker(derive, task) for task in todo]
-        spent.append(time.process_time() - begun)
-        return found
-
+    deriving = TimedHere()
     budget = POOL * options.variants
     todo = tasks(source, target, families=options.families, budget=budget, seed=options.seed)
     found = [d for task in todo if isinstance(d := as_a_worker(derive, task), Derived)]
-    return gathered(found, others(todo), deriving), spent
+    return gathered(found, others(todo), deriving), deriving.spent
 
 
 def grown(found: Candidates, options: Options) -> None:

@@ -8,9 +8,9 @@ from codegen.runtime.session import Session
 from explore.building.build_variant import Builder, make
 from explore.results.front import pareto
 from explore.results.records import Measured, Record
-from explore.run.candidates import Candidates, gathered, one_by_one
+from explore.run.candidates import Candidates, gathered
 from explore.run.target import Target
-from explore.space.derive_form import Derived
+from explore.space.derive_form import Derived, derive
 from explore.space.forms_to_derive import tasks
 from explore.space.rough_cost import predicted
 from ir.core.nodes import Program
@@ -82,7 +82,7 @@ def estimated_options(program: Program, target: Target, session: Session | None)
 
 def _candidates(program: Program, target: Target) -> Candidates:
     todo = tasks(program, target.profile, families=FAMILIES, budget=CANDIDATES, seed=0)
-    return gathered([d for d in one_by_one(todo) if isinstance(d, Derived)])
+    return gathered([d for d in map(derive, todo) if isinstance(d, Derived)])
 
 
 def _first(

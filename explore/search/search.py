@@ -9,7 +9,7 @@ again and tell what is stored instead of measuring it.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
 
@@ -28,6 +28,8 @@ _GOOD = math.log(2.0)  # slower than the fastest: what is like this may be faste
 FEW = 4  # of a form, in one round, while fewer of it are known
 _HOPE = 2.0  # standard deviations
 _BLUR = math.log(2.0)  # estimates closer than this say nothing
+_TWICE = math.log(2.0)
+LOST = 4  # of a family that failed, while none ran: it is not seen to any more for its own sake
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ class Search:
     ) -> None:
         self._table = table
         self._strategy, self._batch, self._lag = strategy, batch, lag
+        self._families = [place[0] if place else None for place in strata]
         self._shares = shares or Shares()
         self._random = np.random.default_rng(seed)
         self._order = stratified(strata, table.total(table.estimates), self._random)
@@ -165,7 +168,7 @@ class Search:
         mean, spread, success = seen.mean[fresh], seen.spread[fresh], seen.chance[fresh]
         best = np.full(len(fresh), logs.min() if good else mean.min())
         here = front_at(memory[fresh], memory[good], logs) if good else best
-        chosen = self._unseen(round(self._shares.explore * count))
+        chosen = self._unseen(round(self._shares.explore * count), self._lost(known))
         wishes = (
             (self._shares.best, success * expected_improvement(best, mean, spread)),
             (self._shares.front, success * expected_improvement(here, mean, spread)),
@@ -188,9 +191,18 @@ class Search:
         table, elsewhere = self._prior.beside(self._table)
         return outlook(table, taken, failed, seed, elsewhere)
 
-    def _unseen(self, count: int) -> list[int]:
-        """The first `count` candidates not taken yet, in an order that visits every stratum."""
-        return [i for i in self._spread if i not in self._taken][:count]
+    def _unseen(self, count: int, lost: Set[Hashable]) -> list[int]:
+        """The first `count` candidates not taken yet, in an order that visits all strata, without
+        those of families that are `lost`."""
+        fresh = (i for i in self._spread if i not in self._taken)
+        return list(islice((i for i in fresh if self._families[i] not in lost), count))
+
+    def _lost(self, known: Sequence[int]) -> Set[Hashable]:
+        """The families of which several candidates failed, and none ran."""
+        tried = [i for i in known if i < len(self._families)]
+        failed = Counter(self._families[i] for i in tried if self._times[i] is None)
+        ran = {self._families[i] for i in tried if self._times[i] is not None}
+        return {family for family, n in failed.items() if n >= LOST} - ran
 
     def _look_around(self, good: list[int]) -> None:
         """Ask for candidates near the fastest and near those on the front, and add them."""
@@ -215,21 +227,37 @@ def stratified(
     """An order of candidates that takes one from each stratum in turn, and likewise from finer
     strata inside each.
 
-    In the finest, those come first that are likely to be quick by their estimates.
+    In the finest, those come first that are likely to be quick by their estimates. A family whose
+    quickest is estimated to be slower than the quickest of all joins later, a turn for each time
+    that it is twice as slow.
     """
     blurred = estimate + _BLUR * random.standard_normal(len(strata))
-    return _in_turns([int(i) for i in np.argsort(blurred, kind="stable")], strata, 0)
+    members = [int(i) for i in np.argsort(blurred, kind="stable")]
+    return _in_turns(members, strata, 0, lambda i: float((estimate[i] - estimate.min()) / _TWICE))
 
 
-def _in_turns(members: list[int], strata: Sequence[tuple[Hashable, ...]], depth: int) -> list[int]:
+def _in_turns(
+    members: list[int],
+    strata: Sequence[tuple[Hashable, ...]],
+    depth: int,
+    slower: Callable[[int], float],
+) -> list[int]:
+    """The members in turns, one from each stratum at this depth, each in turns of finer ones; at
+    depth 0 a stratum joins as many turns late as its least `slower` says."""
     groups: dict[tuple[Hashable, ...], list[int]] = {}
     for i in members:
         groups.setdefault(strata[i][depth : depth + 1], []).append(i)
     if () in groups:
         return members
-    ordered = [_in_turns(group, strata, depth + 1) for group in groups.values()]
-    longest = max(map(len, ordered), default=0)
-    return [group[k] for k in range(longest) for group in ordered if k < len(group)]
+    ordered = [_in_turns(group, strata, depth + 1, slower) for group in groups.values()]
+    late = [0 if depth else int(min(map(slower, group))) for group in ordered]
+    turns = max((len(group) + n for group, n in zip(ordered, late, strict=True)), default=0)
+    return [
+        group[turn - n]
+        for turn in range(turns)
+        for group, n in zip(ordered, late, strict=True)
+        if 0 <= turn - n < len(group)
+    ]
 
 
 def front_at(wanted: Floats, memory: Floats, logs: Floats) -> Floats:

@@ -5,9 +5,9 @@ A search first tries variants with low estimates, and its model then learns how 
 off; for a device that is not here, the estimates alone rank the variants.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil
 
 from constraints.devices import Profile
 from explore.results.records import Predicted, Variant
@@ -77,8 +77,8 @@ def costs_of(device: Profile, features: Mapping[str, float]) -> Costs:
 def estimate(features: Mapping[str, float], device: Profile) -> float:
     """The estimated nanoseconds of a kernel: its work over the number of cores that are busy."""
     costs = costs_of(device, features)
-    together = min(features["resident groups"], ceil(features["groups"] / device.cores))
-    busy = min(1.0, together * features["group items"] / costs.busy) ** costs.gain
+    together = min(features["resident groups"], math.ceil(features["groups"] / device.cores))
+    busy = math.pow(min(1.0, together * features["group items"] / costs.busy), costs.gain)
     work = _spill(features, device) * _work(features, device, costs)
     return work / (device.cores * features["tail"] * busy) + costs.launch
 

@@ -19,7 +19,7 @@ from explore.run.ledger import Ledger
 from explore.search.forecast import outlook, trust
 from explore.search.kernel_table import KernelTable
 from explore.search.rounds import Rounds
-from explore.search.search import Search, front_at, run, stratified
+from explore.search.search import Search, Shares, front_at, run, stratified
 from explore.search.search_over import search_over
 from explore.search.variant_rows import kernel_table, strata
 from explore.space.neighbours import ladders, moves
@@ -161,10 +161,10 @@ def test_every_stratum_has_its_turn_but_not_all_of_them_first() -> None:
 
 
 def test_the_strata_that_look_quick_come_first() -> None:
-    places = [(n // 10,) for n in range(100)]
+    places = [("family", n // 10) for n in range(100)]
     estimate = np.array([5.0 * (9 - n // 10) + n % 10 for n in range(100)])
     order = stratified(places, estimate, np.random.default_rng(0))
-    assert [places[i] for i in order[:10]] == [(n,) for n in range(9, -1, -1)]
+    assert [places[i][1] for i in order[:10]] == list(range(9, -1, -1))
     assert np.mean([i % 10 for i in order[:20]]) < 2 < np.mean([i % 10 for i in order[-20:]])
 
 
@@ -349,6 +349,28 @@ def test_finer_strata_take_turns_within_the_coarse_ones() -> None:
     places = [("a", n % 3) for n in range(90)] + [("b", 0)] * 4 + [("b", 1)]
     order = stratified(places, np.zeros(95), np.random.default_rng(0))
     assert {places[i] for i in order[:6]} == set(places[:3]) | {("b", 0), ("b", 1)}
+
+
+def test_a_family_that_is_estimated_to_be_slower_joins_later() -> None:
+    """`slow` is five times slower, and joins two turns late; `unsure` is within a factor of two."""
+    places = [(family,) for family in ("fast", "unsure", "slow") for _ in range(4)]
+    estimate = np.log(np.repeat([1.0, 1.9, 5.0], 4))
+    order = stratified(places, estimate, np.random.default_rng(0))
+    found = [places[i][0] for i in order]
+    assert sorted(found[:4]) == ["fast", "fast", "unsure", "unsure"]
+    assert sorted(found[4:7]) == ["fast", "slow", "unsure"]
+    assert sorted(order) == list(range(12))
+
+
+def test_a_family_that_never_ran_is_not_seen_to_for_its_own_sake() -> None:
+    places = [(family,) for family in ("works", "crashes") for _ in range(200)]
+    table = KernelTable.of(("x",), np.random.default_rng(0).normal(size=(400, 1)))
+    search = Search(table, places, spread=400, shares=Shares(best=0.0, front=0.0, explore=1.0))
+    trace = run(search, lambda i: None if places[i][0] == "crashes" else 1.0 + i, 160)
+    tried = [places[i][0] for i, _ in trace]
+    assert tried[:16].count("crashes") == 8
+    assert tried[64:].count("crashes") < 16
+    assert tried[64:].count("works") > 64
 
 
 def test_many_forms_leave_most_of_the_budget_to_the_model() -> None:
