@@ -26,6 +26,7 @@ from explore.network_graph.network_layers import Layers
 from explore.options.options import Options
 from explore.run.book_keeping import BookKeeping
 from explore.run.candidates import Candidates, candidates
+from explore.run.derivations import Derivations
 from explore.run.target import Target
 from explore.space.rough_cost import predicted
 from explore.workers.workers import Workers
@@ -66,7 +67,8 @@ def _options(
     with BookKeeping.begun(None, program, target) as books:
         known = books.recall(asked, time.time())
     try:
-        drawn = candidates(program, target.profile, asked, builders, lambda *lost: None, known)
+        deriving = Derivations(builders, lambda *lost: None)
+        drawn = candidates(program, target.profile, asked, deriving, known)
     except UserError:  # no family of a search has it: what is left are estimates
         return estimated_options(program, target, session)
     chosen = _in_turns(drawn)[:tried]
