@@ -69,6 +69,7 @@ mixed(const weights : [[{t}]C]C, image : [[[{t}]C]W]H) =
 """.replace("SUM", SUM.format(x="pixel", w="kernel")),
 }
 TO = {"float": "float", "half": "half", "bfloat": "bfloat", "char": "char_sat_rte"}
+TO |= {"uchar": "uchar_sat_rte"}
 FAMILIES = ("naive", "registers")
 COPY = """
 kernel void copy(global const {t} *restrict xs, global {t} *restrict out) {{

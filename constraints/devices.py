@@ -118,7 +118,11 @@ H200 = Profile(
     resident_items=2048,
     resident_words=1 << 16,
     resident_bytes=227 * KIB,
-    instructions=("mma_tf32", "mma_bf16", "mma_f16"),
+    instructions=(
+        *("mma_tf32", "mma_bf16", "mma_f16"),
+        *(f"mma_{signs}_{steps}" for steps in (32, 16) for signs in ("ss", "su", "us", "uu")),
+        *("dot_ss", "dot_su", "dot_uu"),
+    ),
 )
 
 

@@ -76,12 +76,26 @@ def common_guards(
     found: list[Condition] = []
     for guard in guards:
         copied = {n: turns[n] for n in sorted(guard.names & turns.keys() - running.keys())}
-        ends = _ends(guard, running)
-        found += _copies(guard, {**copied, **ends}, values, without=ALWAYS if ends else NEVER)
+        found += _tested(guard, copied, _ends(guard, running), values)
     vary = any(guard.names & running.keys() for guard in guards)
     whole, each = both(*found), shared(found)
     tests = tuple(c for c in dict.fromkeys((whole,) if vary else (whole, each)) if c.parts)
     return CommonGuards(tests, vary, running) if tests and whole != NEVER else None
+
+
+def _tested(
+    guard: Condition,
+    copied: Mapping[str, Sequence[int]],
+    ends: Mapping[str, Sequence[int]],
+    values: Mapping[str, int],
+) -> Iterator[Condition]:
+    """The conditions that a guard becomes in the `copied` turns of spelled-out loops, and at the
+    `ends` of the others; a turn in which it never holds needs no test: nothing is loaded there."""
+    for choice in product(*copied.values()):
+        here = {**values, **dict(zip(copied, choice, strict=True))}
+        found = [*_copies(guard, ends, here)]
+        if any(c != NEVER for c in found):
+            yield from (c for c in found if not ends or c != ALWAYS)
 
 
 def in_all_turns(condition: Condition, running: Mapping[str, int]) -> Condition:
@@ -89,7 +103,7 @@ def in_all_turns(condition: Condition, running: Mapping[str, int]) -> Condition:
     itself where their first and last turns do not tell that."""
     if not condition.names & running.keys() or not _told_by_ends(condition, running):
         return condition
-    return both(*_copies(condition, _ends(condition, running), {}, without=ALWAYS))
+    return both(*_copies(condition, _ends(condition, running), {}))
 
 
 def _told_by_ends(condition: Condition, running: Collection[str]) -> bool:
@@ -119,14 +133,8 @@ def _guards(s: Statement) -> Iterator[Condition]:
 
 
 def _copies(
-    guard: Condition,
-    turns: Mapping[str, Sequence[int]],
-    values: Mapping[str, int],
-    without: Condition,
+    guard: Condition, turns: Mapping[str, Sequence[int]], values: Mapping[str, int]
 ) -> Iterator[Condition]:
-    """The conditions that a guard becomes in these turns of loops, but for those that are
-    `without`."""
+    """The conditions that a guard becomes in these turns of loops."""
     for choice in product(*turns.values()):
-        here = substitute_in(guard, {**values, **dict(zip(turns, choice, strict=True))})
-        if here != without:
-            yield here
+        yield substitute_in(guard, {**values, **dict(zip(turns, choice, strict=True))})

@@ -19,6 +19,7 @@ from codegen.runtime import binary_cache as cache
 from codegen.runtime import buffer_arrays as arrays
 from codegen.runtime import platforms
 from codegen.runtime.buffer_arrays import Array
+from codegen.runtime.build_options import build_options
 from codegen.runtime.built_program import Program
 from codegen.runtime.devices import Broken, Device, choose, devices, known_libraries
 from codegen.runtime.direct_launch import launch_call, loader
@@ -33,7 +34,6 @@ from codegen.runtime.results import (
     Timing,
 )
 from ir.errors import UserError
-from ir.instructions.dot_products import ARM, ARM_EXTENSION
 
 __all__ = [
     "Broken",
@@ -210,7 +210,6 @@ def _code_bytes(compiled: Iterable[cl.Program]) -> int | None:
 
 # Sessions
 
-FEATURE = "__opencl_c_"  # how the names of features of OpenCL C 3.0 begin
 KEPT = 32  # kernels compiled last; others are loaded from disk. A CPU's driver holds 3 to 5 MB for
 # each that it compiled, and one for each that it loaded: 256 of them made a worker of 1.2 GB
 
@@ -251,22 +250,11 @@ class Session:
         self._refuse_too_large(plan)
         more = os.environ.get("PYOPENCL_BUILD_OPTIONS", "")  # which pyopencl adds
         compiled = [
-            self._compiled(k.source, self._options(k.source, options), more) for k in plan.kernels
+            self._compiled(k.source, build_options(k.source, self.handle, options), more)
+            for k in plan.kernels
         ]
         kernels = [self._kernel(c, k) for c, k in zip(compiled, plan.kernels, strict=True)]
         return Program(self, plan, kernels, checking, _code_bytes(set(compiled)), compiled)
-
-    def _options(self, source: str, options: str) -> str:
-        """The options to build a text with. One that asks for a feature of OpenCL C 3.0 is built as
-        such where the device has that, as others do not define the features' names; one that asks
-        for Arm's dot products is told whether the device has them."""
-        number = self.handle.opencl_c_version.removeprefix("OpenCL C ").split(" ")[0]
-        more = [options] if options else []
-        if FEATURE in source and "-cl-std" not in options and number >= "3.0":
-            more.append("-cl-std=CL3.0")
-        if ARM in source and ARM_EXTENSION in self.handle.extensions.split():
-            more.append(f"-D {ARM}")
-        return " ".join(more)
 
     def _refuse_too_large(self, plan: Plan) -> None:
         """Raise a UserError for a plan that takes more memory than the device has or gives at

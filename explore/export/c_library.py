@@ -7,6 +7,7 @@ from importlib.resources import files
 from math import prod
 
 from codegen.plan import Buffer, Plan, Role
+from codegen.runtime.build_options import FEATURE
 from ir.core.types import BYTES
 
 C_TYPES = {name: f"cl_{name}" for name in BYTES} | {"bfloat": "cl_ushort"}
@@ -115,6 +116,8 @@ def library(
         "WHERE": _comment(where),
         "TABLES": tables,
         "TEXT": "".join(f"  {_literal(line)},\n" for line in source.split("\n")),
+        "OPTIONS": _template("build_options.c").rstrip(),
+        "FEATURES": str(int(FEATURE in source)),
         "CONSTANTS": "".join(f", const {C_TYPES[b.scalar]} *{_c_name(b)}" for b in constants),
         "CONSTANT_NAMES": "".join(f", {_c_name(b)}" for b in constants),
         "CONSTANT_LINES": _described(constants),

@@ -42,7 +42,7 @@ OURS = "plan.json"  # a folder that holds one may be written again
 EXPECTED = "data/expected.bin"
 
 MAKEFILE = """CFLAGS ?= -O2 -Wall
-host: host.c plan.h
+host: host.c plan.h build_options.c
 \t$(CC) $(CFLAGS) -o $@ host.c -lOpenCL -lm
 """
 
@@ -116,6 +116,8 @@ def write_export(
         "kernels.cl": told.kernels,
         "plan.h": plan_header(plan, told.made_for, told.max_error),
         "platforms.py": _text("codegen.runtime", "platforms.py"),
+        "build_options.py": _text("codegen.runtime", "build_options.py"),
+        "build_options.c": _text("explore.export", "build_options.c"),
         "host.py": _text("explore.export", "host.py.in"),
         "host.c": _text("explore.export", "host.c"),
         "Makefile": MAKEFILE,

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "build_options.c"
 #include "plan.h"
 
 enum { BATCHES = 7, MOST = 1024, MOST_DEVICES = 32 };
@@ -307,7 +308,8 @@ int main(int argc, char **argv) {
   const char *source = contents("kernels.cl", &size);
   cl_program program = clCreateProgramWithSource(context, 1, &source, &size, &status);
   check(status, "creating the program");
-  if (clBuildProgram(program, 1, &device, "", NULL, NULL) != CL_SUCCESS) {
+  const char *options = build_options(device, strstr(source, "__opencl_c_") != NULL);
+  if (clBuildProgram(program, 1, &device, options, NULL, NULL) != CL_SUCCESS) {
     static char log[1 << 16];
     clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log, NULL);
     fprintf(stderr, "%s\n", log);

@@ -3,6 +3,7 @@
 #include "@NAME@.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 @TABLES@
 
@@ -10,6 +11,8 @@ static const char *const text[] = {
 @TEXT@};
 
 enum { LINES = sizeof text / sizeof *text };
+
+@OPTIONS@
 
 struct @NAME@_kernels {
   cl_program program;
@@ -64,7 +67,8 @@ static int begun(struct @NAME@_kernels *own, cl_command_queue queue, const void 
   if (status) return status;
   own->program = clCreateProgramWithSource(context, LINES, (const char **)text, NULL, &status);
   if (status) return status;
-  if (clBuildProgram(own->program, 1, &device, "", NULL, NULL)) return @NAME@_BUILD_FAILED;
+  const char *options = build_options(device, @FEATURES@);
+  if (clBuildProgram(own->program, 1, &device, options, NULL, NULL)) return @NAME@_BUILD_FAILED;
   for (int k = 0; k < KERNELS && !status; ++k)
     own->made[k] = clCreateKernel(own->program, kernels[k].name, &status);
   if (!status) status = allocated(own, context);

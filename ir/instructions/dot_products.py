@@ -1,5 +1,6 @@
-"""Dot products of four bytes, which a work-item carries out by itself: `cl_khr_integer_dot_product`
-and Arm's `cl_arm_integer_dot_product_accumulate_int8`.
+"""Dot products of four bytes, which a work-item carries out by itself, by
+`cl_khr_integer_dot_product`, Arm's `cl_arm_integer_dot_product_accumulate_int8` or NVIDIA's
+instruction `dp4a`.
 
 The letters of a name tell which operands are signed (s) and which are not (u). With one of each,
 the signed one is the first. Sums are ints, which wrap around: nothing saturates.
@@ -16,7 +17,9 @@ SIGNED = {"s": CHAR, "u": UCHAR}
 KHRONOS = "__opencl_c_integer_dot_product_input_4x8bit_packed"
 # Clang defines the macro of Arm's extension wherever it makes SPIR, with the function or without.
 # So the host asks the device, and defines this one.
-ARM, ARM_EXTENSION = "HAS_ARM_DOT_ACC", "cl_arm_integer_dot_product_accumulate_int8"
+ARM = "HAS_ARM_DOT_ACC"
+# NVIDIA's compiler does not tell which of its devices it compiles for: the host does here, too.
+NVIDIA = "HAS_DP4A"
 
 
 def dot(s: Scalar, t: Scalar) -> Lam:
@@ -44,6 +47,11 @@ def _text(name: str, signs: str) -> str:
             f"#if defined({KHRONOS})",
             f"  return as_int(as_uint(c) + (uint)dot_{of}_{kind}(as_uint(a), as_uint(b)));",
             *arm,
+            f"#elif defined({NVIDIA})",
+            "  int sum;",
+            f'  asm("dp4a.{signs[0]}32.{signs[1]}32 %0, %1, %2, %3;" : "=r"(sum)',
+            '      : "r"(as_uint(a)), "r"(as_uint(b)), "r"(c));',
+            "  return sum;",
             "#else",
             f"  return as_int(as_uint(c) + (uint)({terms}));",
             "#endif",
@@ -54,7 +62,8 @@ def _text(name: str, signs: str) -> str:
 
 def _entry(signs: str) -> Alone:
     name = f"dot_{signs}"
-    native = f"defined({KHRONOS})" + (f" || defined({ARM})" if len({*signs}) == 1 else "")
+    arm = [ARM] if len({*signs}) == 1 else []
+    native = " || ".join(f"defined({macro})" for macro in (KHRONOS, *arm, NVIDIA))
     return Alone(name, dot(*(SIGNED[sign] for sign in signs)), _text(name, signs), native)
 
 

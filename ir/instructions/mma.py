@@ -11,7 +11,7 @@ With e elements of an operand in a register and k = 4 e or 8 e, lane 4 g + t hol
 # key: e elements in a register, a b c operands
 
 from ir.core.nodes import Binary, Expr, Lam, Map, Reduce, Unary, Var, Zip
-from ir.core.types import FLOAT, Array, Scalar
+from ir.core.types import FLOAT, INT, Array, Scalar
 from ir.instructions.fragments import Fragment
 
 LANES = 32
@@ -40,20 +40,25 @@ def _fragments(e: int, halves: int, steps: tuple[str, ...]) -> tuple[Fragment, F
     )
 
 
-def product(steps: int, t: Scalar = FLOAT) -> Lam:
+def product(
+    steps: int, left: Scalar = FLOAT, right: Scalar | None = None, sums: Scalar = FLOAT
+) -> Lam:
     """The function (a, b, c) -> c + Σ over steps of a's row times b's row, each step 16 × 8
-    products; a and b hold numbers of type t, c floats."""
-    rows, columns, kept = Array(t, 16), Array(t, 8), Array(FLOAT, 8)
-    sums = Array(kept, 16)
-    a, b, c = Var("a", Array(rows, steps)), Var("b", Array(columns, steps)), Var("c", sums)
-    acc, left, right = Var("acc", sums), Var("left", rows), Var("right", columns)
+    products; a holds numbers of type `left`, b of type `right` (or `left`), and c of type
+    `sums`."""
+    t, u = left, right or left
+    rows, columns, kept = Array(t, 16), Array(u, 8), Array(sums, 8)
+    tile = Array(kept, 16)
+    a, b, c = Var("a", Array(rows, steps)), Var("b", Array(columns, steps)), Var("c", tile)
+    acc, p, q = Var("acc", tile), Var("left", rows), Var("right", columns)
     row, x = Var("row", kept), Var("x", t)
-    s, y = Var("s", FLOAT), Var("y", t)
-    times = Binary("*", _as_float(x), _as_float(y))
-    added = Map(Lam((s, y), Binary("+", s, times)), Zip((row, right)))
-    step = Lam((acc, (left, right)), Map(Lam((row, x), added), Zip((acc, left))))
+    s, y = Var("s", sums), Var("y", u)
+    times = Binary("*", _met(x, sums), _met(y, sums))
+    added = Map(Lam((s, y), Binary("+", s, times)), Zip((row, q)))
+    step = Lam((acc, (p, q)), Map(Lam((row, x), added), Zip((acc, p))))
     return Lam((a, b, c), Reduce(c, step, Zip((a, b))))
 
 
-def _as_float(x: Var) -> Expr:
-    return x if x.type == FLOAT else Unary("float", x)
+def _met(x: Var, sums: Scalar) -> Expr:
+    """The number x as it is multiplied for sums of this type: ints take bytes as they are."""
+    return x if x.type == FLOAT or sums == INT else Unary("float", x)

@@ -42,6 +42,7 @@ from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.stored_views import Choices, Windows, prepare
 from rewrites.transforms.stored_tiles import tiles_of_sums
 from rewrites.transforms.sums_over_tiles import by_numbered_tiles, over_lines
+from rewrites.tuning.bytes_multiplied import of_its_bytes
 from rewrites.tuning.family import (
     Family,
     Form,
@@ -191,8 +192,10 @@ NUMBERS = frozenset({FLOAT, HALF, BFLOAT})
 
 def _forms(p: Program) -> Iterator[Form]:
     given = {t for param in p.params for t in leaves(param.var.type)} & NUMBERS
+    of_bytes = {*of_its_bytes(p, MATRIX)}
     for name in MATRIX:
         whole, in_parts = _ways(operand_type(name), given)
+        whole = Parts.WHOLE if name in of_bytes else whole
         for traits, choices in stored_choices(p, VIEWS, 1):
             if not choices.room and whole is not None:
                 made = Matrix(choices, name, parts=whole)

@@ -1,7 +1,8 @@
 """Forms of the family `registers` for bytes: four products at once, by an instruction.
 
-A work-item makes `tr` rows times `tx` columns (times `ty` lines), each by dot products of four
-bytes along the longest sum. Devices without the instruction make the four products one by one.
+A work-item makes `tr` times `v` rows times `tx` columns (times `ty` lines), each by dot products of
+four bytes along the longest sum; what is made of `v` sums is a vector. Devices without the
+instruction make the four products one by one.
 """
 
 # key: e term
@@ -13,28 +14,39 @@ from itertools import product
 
 from ir.core.nodes import Expr, Level, Program
 from ir.core.size import named
-from ir.core.terms import variables
-from ir.core.types import CHAR, UCHAR, Array, Scalar, Type, Vector, leaves
 from ir.instructions.dot_products import LANES
 from ir.instructions.table import DOTS
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
-from rewrites.engine.strategy import seq, skip
+from rewrites.engine.strategy import attempt, seq, skip
 from rewrites.kernels.each_kernel import wherever
-from rewrites.kernels.register_block import longest_inside, on_reduction, over, split_innermost
+from rewrites.kernels.register_block import (
+    innermost_reduction,
+    longest_inside,
+    on_reduction,
+    over,
+    split_innermost,
+)
 from rewrites.kernels.sums_of_dots import sums_of_dots
 from rewrites.nest.dimensions import sided
 from rewrites.nest.named_nest import arranged
-from rewrites.nest.normal_form import normalise
+from rewrites.nest.normal_form import nested_reductions, normalise
 from rewrites.nest.reshape import rounded
+from rewrites.nest.spine import kernels
+from rewrites.number_laws.units import round_fold
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.padding_for_tiles import room
 from rewrites.storing.stored_views import Choices, prepare
+from rewrites.tuning.bytes_multiplied import of_its_bytes
 from rewrites.tuning.family import Form, Trait, Tuning, Way, parameter_names
 from rewrites.tuning.stored_forms import ITEMS, Views, chosen, stored_choices
 
-TR = named("tr")
+ACROSS = Trait(
+    "across", "operands are loaded in vectors of channels, lanes of which make the instruction's"
+)
+V = named("v")
+ROWS = named("tr") * V
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +57,7 @@ class Dots:
     instruction: str
     level: Level
     tall: bool  # also a block over the second-innermost columns
+    across: bool = False  # operands are loaded in vectors of results
 
 
 def dots(params: frozenset[str], form: Dots) -> Strategy:
@@ -52,9 +65,17 @@ def dots(params: frozenset[str], form: Dots) -> Strategy:
     products of four. `params` are the names of the program's parameters."""
     return seq(
         one_each(params, normalise),
+        stage("sums of multiples of four", kernels(attempt(on_reduction(_in_fours)))),
         prepare(params, form.choices),
         wherever(partial(_kernel, params, form)),
     )
+
+
+def _in_fours(e: Expr) -> Rewritten | None:
+    """The nest of sums e with its longest one innermost, and zeros after what it adds, up to a
+    multiple of four."""
+    rounded_up = innermost_reduction(attempt(round_fold(k=LANES)))
+    return seq(nested_reductions, longest_inside, rounded_up)(e)
 
 
 def _kernel(params: frozenset[str], form: Dots, e: Expr) -> Rewritten | None:
@@ -75,8 +96,8 @@ def _kernel(params: frozenset[str], form: Dots, e: Expr) -> Rewritten | None:
             rows=dims.rows or dims.columns[-1:],
         )
         .merge("rows")
-        .on("rows", rounded(TR), "as many as tiles have")
-        .split("rows", TR, "row tiles", "row block")
+        .on("rows", rounded(ROWS), "as many as tiles have")
+        .split("rows", ROWS, "row tiles", "row block")
         .tile("columns", named("tx"), "column tiles", "column block")
         .tile("lines", named("ty"), "line tiles", "line block")
         .then(stage("room for tiles", room(params)) if form.choices.room else skip)
@@ -89,40 +110,21 @@ def _kernel(params: frozenset[str], form: Dots, e: Expr) -> Rewritten | None:
         .then(split_innermost(LANES))
         .around_chunks(*block)
     )
-    lowered = over(sums, form.level, tiles, sums_of_dots(DOTS[form.instruction]))
+    lowered = over(sums, form.level, tiles, sums_of_dots(DOTS[form.instruction], V, form.across))
     return stage("a block of results for each work-item", lowered)(e)
 
 
 def dot_forms(p: Program, views: Views, tall: Trait, tuning: Tuning) -> Iterator[Form]:
     """The forms of dot products for a program that multiplies bytes, those that store one of
     `views`."""
-    for name in _of_its_bytes(p):
+    for name in of_its_bytes(p, DOTS):
         meaning = f"four products by the instruction {name}"
         trait = Trait(name.replace("_", "-"), meaning, instruction=name)
-        for (traits, choices), level, is_tall in product(
-            stored_choices(p, views, TR), (Level.GROUP, Level.GLOBAL), (False, True)
+        for (traits, choices), level, is_tall, across in product(
+            stored_choices(p, views, ROWS), (Level.GROUP, Level.GLOBAL), *[(False, True)] * 2
         ):
-            made = Dots(replace(choices, lanes=LANES), name, level, is_tall)
-            more = chosen({ITEMS: level is Level.GLOBAL, tall: is_tall})
+            laid = replace(choices, lanes=1 if across else LANES)
+            made = Dots(laid, name, level, is_tall, across)
+            more = chosen({ITEMS: level is Level.GLOBAL, tall: is_tall, ACROSS: across})
             way = Way(dots, parameter_names(p), made)
             yield Form("registers", (trait, *traits, *more), way, tuning)
-
-
-def _of_its_bytes(p: Program) -> Iterator[str]:
-    """The names of the dot products of the bytes that a program's constants hold, or without those
-    its other parameters, with bytes of its other parameters."""
-    const, other = (_bytes(p, const) for const in (True, False))
-    pairs = {frozenset(pair) for pair in product(const or other, other)}
-    for name, entry in DOTS.items():
-        first, second, _ = (_element(v.type) for v in variables(entry.program.pattern))
-        if frozenset((first, second)) in pairs:
-            yield name
-
-
-def _bytes(p: Program, const: bool) -> set[Scalar | Vector]:
-    held = (leaves(param.var.type) for param in p.params if param.const == const)
-    return {t for types in held for t in types} & {CHAR, UCHAR}
-
-
-def _element(t: Type) -> Type:
-    return t.elem if isinstance(t, Array) else t

@@ -3,32 +3,79 @@
 # key: e term
 
 from functools import partial
+from math import prod
 
-from ir.core.nodes import Expr, Reduce
+from ir.core.nodes import Expr, Map, Reduce
+from ir.core.size import Size
+from ir.core.type_rules import type_of
+from ir.core.types import depth
+from ir.instructions.dot_products import LANES
 from ir.instructions.entry import Alone
-from rewrites.engine.places import of_function, of_start
+from rewrites.analysis.binder_names import value_of
+from rewrites.engine.places import of_function, of_rest, of_start, of_value
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
-from rewrites.engine.strategy import choice, seq
-from rewrites.kernels.register_block import on_reduction, unrolled_spine
-from rewrites.laws.lower import to_reduce_seq
+from rewrites.engine.strategy import attempt, choice, seq
+from rewrites.kernels.register_block import (
+    SHORT,
+    on_reduction,
+    operand_terms,
+    trips,
+    unrolled_spine,
+    weight,
+)
+from rewrites.laws.lets import let_view
+from rewrites.laws.lower import copy_deep, share, to_private, to_reduce_seq
+from rewrites.laws.vectors import vectorize_map
+from rewrites.nest.named_views import exchanged
+from rewrites.nest.spine import body, inside, strip
 from rewrites.number_laws.instructions import instruct
 
 
-def sums_of_dots(entry: Alone) -> Strategy:
+def sums_of_dots(entry: Alone, v: Size, across: bool = False) -> Strategy:
     """The strategy that makes a block of sums by the instruction `entry`: the innermost sum, of
-    four products, is the instruction, and the others are loops around it."""
-    loops = stage(f"sums by {entry.name}", on_reduction(partial(_loops, entry)))
-    return seq(loops, unrolled_spine)
+    four products, is the instruction, and the others are loops around it. What is done to finished
+    sums is done to vectors of v. With `across`, operands are loaded in vectors of v results, lanes
+    of which are put together for the instruction."""
+    vectors = stage("what is done to sums, in vectors of v", inside(partial(_in_vectors, v)))
+    block = seq(on_reduction(choice(instruct(name=entry.name), _refuse(entry))), unrolled_spine)
+    step = partial(_loaded_across, v, block) if across else block
+    loops = stage(f"sums by {entry.name}", on_reduction(partial(_sums, step)))
+    return seq(attempt(vectors), loops, unrolled_spine)
 
 
-def _loops(entry: Alone, e: Expr) -> Rewritten | None:
+def _in_vectors(v: Size, e: Expr) -> Rewritten | None:
+    """The maps over results e with the innermost one over vectors of v; None if there is none."""
+    if isinstance(e, Map) and isinstance(strip(e.f.body), Map):
+        return body(inside(partial(_in_vectors, v)))(e)
+    return vectorize_map(v=v)(e) if isinstance(e, Map) else None
+
+
+def _sums(step: Strategy, e: Expr) -> Rewritten | None:
+    """The nest of sums e as loops around steps, which are spelled out where they are few."""
+    return _loops(step, weight(prod(trips(e), start=1)) <= SHORT * LANES, e)
+
+
+def _loops(step: Strategy, few: bool, e: Expr) -> Rewritten | None:
     if not isinstance(e, Reduce):
         return None
-    block = seq(on_reduction(choice(instruct(name=entry.name), _refuse(entry))), unrolled_spine)
-    step = partial(_loops, entry) if isinstance(e.f.body, Reduce) else block
-    return seq(of_start(unrolled_spine), of_function(step), to_reduce_seq())(e)
+    inner = partial(_loops, step, few) if isinstance(e.f.body, Reduce) else step
+    return seq(of_start(unrolled_spine), of_function(inner), to_reduce_seq(unrolled=few))(e)
+
+
+def _loaded_across(v: Size, block: Strategy, e: Expr) -> Rewritten | None:
+    """The step e of a sum with its operands loaded in vectors of v results, and the `block`
+    lowered; refused where not all operands depend on the results that vectors go over."""
+    terms = operand_terms(e)
+    if any(depth(type_of(t)) != depth(type_of(e)) + 1 for t in terms):
+        raise Refused("expected operands that all depend on rows, found one that rows share")
+    for t in reversed(terms):
+        kept = seq(copy_deep(), partial(_in_vectors, v), unrolled_spine, to_private())
+        loaded = exchanged([depth(type_of(t)) - 2], kept)
+        shared = share(term=t, name=value_of(t))
+        block = seq(shared, of_value(loaded), of_rest(block), attempt(let_view()))
+    return block(e)
 
 
 def _refuse(entry: Alone) -> Strategy:

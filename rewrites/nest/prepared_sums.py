@@ -11,10 +11,11 @@ from ir.core.nodes import Expr
 from ir.core.terms import free
 from rewrites.engine.rule import Rewritten, Rule, Strategy
 from rewrites.engine.stages import stage
-from rewrites.engine.strategy import attempt, exhaust, remembered, seq
+from rewrites.engine.strategy import attempt, choice, exhaust, outermost, remembered, seq
 from rewrites.laws.reductions import join_reduce, release_init
 from rewrites.nest.normal_form import flat
 from rewrites.number_laws.accumulators import rounded_later, sum_in_float
+from rewrites.number_laws.whole_sums import choice_in_int, saturated_int, sum_in_int
 from rewrites.number_laws.widening import float_product, widen
 from rewrites.number_laws.zero_points import zero_points_out
 
@@ -45,6 +46,16 @@ def sums_in_float() -> Strategy:
     made a float anyway."""
     floats = seq(exhaust(sum_in_float()), exhaust(rounded_later()))
     return _prepared("sums kept in floats", sum_in_float, floats)
+
+
+@remembered
+def sums_in_int() -> Strategy:
+    """The strategy that keeps sums of bytes in ints where floats hold all of them exactly, and what
+    is then chosen or saturated, too."""
+    released = seq(release_init(), outermost(sum_in_int()))
+    sums = exhaust(choice(sum_in_int(), released))
+    ints = seq(sums, exhaust(choice(choice_in_int(), saturated_int())))
+    return _prepared("sums kept in ints", sum_in_int, ints)
 
 
 @remembered

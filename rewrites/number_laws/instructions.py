@@ -76,12 +76,11 @@ def lanes_open(e: Expr, name: str, level: Size) -> Expr | None:
     """Matrices `level` dimensions inside e, of the shape of the named instruction's results, are
     seen as lanes hold these, and as matrices again."""
     assert isinstance(level, int)
-    result = MATRIX[name].brought[-1]
+    result, sums = MATRIX[name].brought[-1], variables(MATRIX[name].program.pattern)[-1]
     t = type_of(e)
     for _ in range(level):
         t = t.elem if isinstance(t, Array) else t
-    rows, columns = result.sides
-    if t != Array(Array(FLOAT, columns), rows):
+    if t != sums.type:
         return None
     held = beneath_maps(level, partial(as_lanes, result), e)
     return beneath_maps(level, partial(as_matrix, result), held)

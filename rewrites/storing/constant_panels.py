@@ -74,6 +74,8 @@ def _over(
             return None
         inner = prod(shape(elem_of(xs)), start=1)
         fits = not isinstance(inner, int) or has_width(gcd(inner, widths))
+        if isinstance(inner, int) and isinstance(lanes, int):
+            fits = fits and inner % lanes == 0
         return panels(depth(type_of(xs)), width, lanes if fits else 1)(xs)
 
     def parts(xs: Expr) -> Rewritten | None:

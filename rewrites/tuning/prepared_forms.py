@@ -14,7 +14,7 @@ from functools import lru_cache
 from ir.core.nodes import Program
 from rewrites.engine.rule import Strategy
 from rewrites.engine.strategy import seq, skip
-from rewrites.nest.prepared_sums import sums_in_float, widened, zero_points_apart
+from rewrites.nest.prepared_sums import sums_in_float, sums_in_int, widened, zero_points_apart
 from rewrites.nest.turns_afresh import TERMS, turns_afresh
 from rewrites.tuning.family import Family, Form, Parameter, Trait, Way, parameter_names
 
@@ -40,6 +40,9 @@ PREPARATIONS = {
         ),
         Preparation(
             Trait("in-float", "sums of halves and bfloats are kept in floats"), sums_in_float
+        ),
+        Preparation(
+            Trait("in-ints", "sums of bytes are kept in ints, where floats are exact"), sums_in_int
         ),
         Preparation(
             Trait("widened", "narrow numbers are stored as floats before", stores=True), widened

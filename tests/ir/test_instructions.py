@@ -9,7 +9,7 @@ import pytest
 from ir import FLOAT, Array, Instruct, Lit, UserError, Var, Vector, parse, show, type_of
 from ir.core.nodes import Param, Program
 from ir.core.terms import variables
-from ir.core.types import RANGES, Scalar
+from ir.core.types import RANGES, Scalar, leaves
 from ir.instructions.entry import Entry
 from ir.instructions.fragments import Fragment, as_lanes, as_matrix, held
 from ir.instructions.table import DOTS, MATRIX
@@ -31,11 +31,25 @@ def matrices(entry: Entry) -> tuple[tuple[Var, ...], dict[str, np.ndarray]]:
     given = variables(entry.program.pattern)
     operands = tuple(Var(f"m{n}", v.type) for n, v in enumerate(given))
     assert [shape_of(v.type) for v in given] == shapes
+    stored = [STORED[_number(v).name] for v in operands]
     data = {
-        v.name: random.integers(-9, 9, shape).astype(np.float32)
-        for v, shape in zip(operands, shapes, strict=True)
+        v.name: random.integers(0 if t.kind == "u" else -9, 9, shape).astype(t)
+        for v, t, shape in zip(operands, stored, shapes, strict=True)
     }
     return operands, data
+
+
+def _number(v: Var) -> Scalar:
+    """The type of the numbers of an operand."""
+    (found,) = leaves(v.type)
+    assert isinstance(found, Scalar)
+    return found
+
+
+def product_of(data: dict[str, np.ndarray]) -> np.ndarray:
+    """The sums that an instruction with these operands makes, exactly."""
+    a, b, c = (x.astype(np.float64) for x in data.values())
+    return np.asarray(c + a.T @ b)
 
 
 @ENTRIES
@@ -76,6 +90,23 @@ def test_narrow_operands_lie_in_pairs_as_the_manual_says(name: str) -> None:
             assert divmod(element, sides(layout)[1]) == formula(lane // 4, lane % 4, i)
 
 
+@pytest.mark.parametrize("steps", [16, 32])
+def test_bytes_lie_in_fours_as_the_manual_says(steps: int) -> None:
+    """For each lane and place, the fragments hold the element that the formulas of the PTX ISA for
+    `mma.m16n8k16` and `mma.m16n8k32` with operands of 8 bits give."""
+    for lane, (f, formula) in product(
+        range(32),
+        (
+            (0, lambda g, t, i: (4 * t + i % 4 + 16 * (i >= 8), g + 8 * (i % 8 >= 4))),
+            (1, lambda g, t, i: (4 * t + i % 4 + 16 * (i >= 4), g)),
+            (2, lambda g, t, i: (g + 8 * (i >= 2), 2 * t + i % 2)),
+        ),
+    ):
+        layout = MATRIX[f"mma_su_{steps}"].fragments[f]
+        for i, element in enumerate(held(layout)[lane]):
+            assert divmod(element, sides(layout)[1]) == formula(lane // 4, lane % 4, i)
+
+
 def test_mma_holds_its_operands_as_the_manual_says() -> None:
     """For each lane and register, the fragments of mma_tf32 hold the element that the formulas of
     the PTX ISA for `mma.m16n8k8` give."""
@@ -103,8 +134,7 @@ def test_an_instruction_computes_its_program(entry: Entry) -> None:
     operands, data = matrices(entry)
     params = tuple(map(Param, operands))
     found = evaluate(Program("by it", params, entry.carried_out(*operands)), data)
-    a, b, c = data.values()
-    assert np.array_equal(np.asarray(found), c + a.T @ b)
+    assert np.array_equal(np.asarray(found), product_of(data))
 
 
 @ENTRIES

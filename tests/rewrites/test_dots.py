@@ -1,6 +1,7 @@
 """Tests of sums of products of bytes by dot products of four: right on every device, whether it has
 the instruction or not, and refused where the products are others."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,16 @@ import pytest
 from codegen.compile import Generated, generate
 from codegen.demand_proofs import demand_proofs
 from codegen.runtime.session import Session
-from codegen.tree.statements import calls
+from codegen.tree.statements import (
+    Load,
+    Space,
+    Statement,
+    Store,
+    calls,
+    kind_of,
+    loads,
+    statements,
+)
 from constraints.devices import profile
 from explore.space.derive_form import points
 from explore.space.lowering import bound
@@ -67,6 +77,62 @@ def test_quantised_convolutions_without_zero_points_are_made_by_them(
     made = kernels(p, " ".join(filter(None, (dot, form, "zero-points"))), seed=3)
     for session in sessions:
         agrees(session, p, made)
+
+
+IN_FLOATS = """
+{name}(const weights : [[[{t}]3]3]C, image : [[[{t}]C]W]H) =
+  map2d(window -> map((channel, kernel) ->
+      {t}_sat_rte(relu(reduce(0.0, (acc, (x, w)) -> acc + float(x) * float(w),
+        zip(channel, flatten(kernel))))),
+    zip(transpose(join(window)), weights)), slide2d(3, {step}, pad2d(1, 0, image)))
+where C = 16, W = 9, H = 7
+"""
+
+
+@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize("t", ["char", "uchar"])
+def test_depthwise_sums_in_floats_are_made_by_dot_products_of_taps_beside_each_other(
+    sessions: tuple[Session, ...], t: str, step: int
+) -> None:
+    """Three taps and a zero are four products; channels are loaded as vectors."""
+    p = parse(IN_FLOATS.format(name="depthwise", t=t, step=step))
+    dot = "dot-ss" if t == "char" else "dot-uu"
+    made = kernels(p, f"{dot} relaid items tall across in-ints", seed=step)
+    loaded = [e for s in statements(made.kernels[-1].body) for e in _loads(s)]
+    assert {e.width for e in loaded if e.memory.space is Space.GLOBAL} == {_width(made)}
+    for session in sessions:
+        agrees(session, p, made)
+
+
+def _loads(s: Statement) -> Iterator[Load]:
+    return loads(s.value) if isinstance(s, Store) else iter(())
+
+
+def _width(made: Generated) -> int:
+    """The width of the vectors in which the last kernel stores results."""
+    stores = [s for s in statements(made.kernels[-1].body) if isinstance(s, Store)]
+    (width,) = {kind_of(s.value).width for s in stores if s.memory.space is Space.GLOBAL}
+    return width
+
+
+def test_operands_that_rows_share_are_not_loaded_across() -> None:
+    p = parse(PRODUCT.format(s="char", t="char"))
+    with pytest.raises(Refused, match="expected operands that all depend on rows"):
+        lower(p, form_named(p, "registers", "dot-ss across"))
+
+
+@pytest.mark.parametrize("sides", [(3, 5), (7, 2)])
+def test_sums_of_no_multiple_of_four_get_zeros(
+    sessions: tuple[Session, ...], sides: tuple[int, int]
+) -> None:
+    a, b = sides
+    p = parse(
+        f"f(const a : [[[char]{a}]{b}]5, b : [[[char]{a}]{b}]7) ="
+        " map(x -> map(y -> dot(flatten(x), flatten(y)), b), a)"
+    )
+    for form in ("dot-ss", "dot-ss relaid"):
+        for session in sessions:
+            agrees(session, p, kernels(p, form, seed=a))
 
 
 def test_the_same_kernels_run_without_the_instruction(session: Session) -> None:

@@ -40,7 +40,14 @@ from rewrites.laws import functions_of_elements as functions
 from rewrites.laws import hoisting as out
 from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
-from rewrites.number_laws import accumulators, instructions, precision, widening, zero_points
+from rewrites.number_laws import (
+    accumulators,
+    instructions,
+    precision,
+    whole_sums,
+    widening,
+    zero_points,
+)
 from rewrites.transforms.sums_over_tiles import by_numbered_tiles, by_parts_of_tiles, by_tiles
 from tests.support import bilinear_instances, instances, instruction_instances, spectral_instances
 from tests.support.conditions import CONDITIONS
@@ -176,6 +183,9 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     ),
     (accumulators.sum_in_float, {}, XS, SUM.format(0.0, "xs")),
     (accumulators.rounded_later, {}, "h : half", "float(h)"),
+    (whole_sums.sum_in_int, {}, XS, SUM.format(0.0, "xs")),
+    (whole_sums.choice_in_int, {}, "x : float, y : float", "max(x, y)"),
+    (whole_sums.saturated_int, {}, "x : float", "char_sat(x)"),
     (widening.float_product, {}, "h : half", "float(h)"),
     (widening.widen, {"name": "xs"}, XS, "map(x -> -x, xs)"),
     (widening.float_once, {}, XS, "let! ys = xs map(y -> -y, ys)"),

@@ -15,6 +15,7 @@ from ir.core.nodes import Program
 from ir.meaning.inputs import random_inputs
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
+from ir.text.show import show
 from rewrites.engine.meaning_check import check
 from rewrites.engine.refused import Refused
 from rewrites.families.all_families import FAMILIES, forms
@@ -42,6 +43,14 @@ conv(const weights : [[[[half]4]3]3]8, image : [[[half]4]6]7) =
   map2d(window -> map(kernel ->
       reduce(0h, (acc, (x, w)) -> acc + x * w, zip(flatten(window), flatten(kernel))), weights),
     slide2d(3, 1, image))
+"""
+
+BYTES = """
+conv(const weights : [[[[char]4]3]3]8, image : [[[uchar]4]6]7) =
+  map2d(window -> map(kernel -> uchar_sat_rte(relu(
+      reduce(0.0, (acc, (x, w)) -> acc + float(x) * float(w),
+        zip(flatten(window), flatten(kernel))))),
+    weights), slide2d(3, 1, pad2d(1, 0, image)))
 """
 
 
@@ -100,6 +109,34 @@ def test_nests_of_sums_lose_their_zero_points_too() -> None:
 def test_programs_that_a_preparation_leaves_alone_have_no_forms_of_it(family: str) -> None:
     p = example("conv2d", SMALL["conv2d"])
     assert not any({*form.words} & {*PREPARATIONS} for form in forms(p, family))
+
+
+@pytest.mark.parametrize("family", ["naive", "lift", "registers", "blocked"])
+def test_sums_of_bytes_in_floats_are_kept_in_ints(
+    sessions: tuple[Session, ...], family: str
+) -> None:
+    p = parse(BYTES)
+    low = some(p, family, "in-ints")
+    _, (point,) = points(low, profile("cpu"), 1, seed=1)
+    made = generate(bound(low.program, point), max_work_group=64)
+    demand_proofs(made)
+    assert "float" not in made.plan.kernels[-1].text
+    inputs = random_inputs(p, int(np.random.default_rng().integers(1 << 30)))
+    for session in sessions:
+        out = session.build(made.plan, checking=True)(inputs)
+        assert np.array_equal(out, evaluate(p, inputs)), family
+
+
+def test_a_bias_that_is_no_whole_number_is_added_to_the_sum_of_ints() -> None:
+    p = parse(BYTES.replace("reduce(0.0,", "reduce(0.25,").replace("uchar_sat_rte", ""))
+    assert "0.25" in show(some(p, "naive", "in-ints").program)
+    assert "float(reduceSeq(0," in show(some(p, "naive", "in-ints").program)
+
+
+def test_sums_beyond_what_floats_hold_exactly_stay_in_floats() -> None:
+    assert any("in-ints" in form.words for form in forms(parse(BYTES), "naive"))
+    wide = parse(BYTES.replace("]4]", "]64]"))
+    assert not any("in-ints" in form.words for form in forms(wide, "naive"))
 
 
 @pytest.mark.parametrize("word", ["in-float", "in-chunks"])

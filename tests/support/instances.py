@@ -79,7 +79,7 @@ from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
 from rewrites.laws.affine_views import at_level
 from rewrites.laws.lower import replaced
-from rewrites.number_laws import accumulators, units, widening
+from rewrites.number_laws import accumulators, units, whole_sums, widening
 from rewrites.number_laws import zero_points as zeros
 from tests.support.narrowed import number
 from tests.support.random_terms import OPERATORS, Terms, inside
@@ -365,6 +365,46 @@ def narrow_sum(g: Terms) -> Expr:
 def rounded_float(g: Terms) -> Expr:
     """A random float rounded to a half or a bfloat, as a float."""
     return Unary("float", Unary(g.one_of("half", "bfloat"), g.value(FLOAT)))
+
+
+def whole_float(g: Terms, leaves: list[Expr], depth: int) -> Expr:
+    """A random float that ints make as well: of narrow whole numbers and small literals."""
+    if depth == 0 or g.rng.random() < 0.2:
+        return g.one_of(*(Unary("float", x) for x in leaves), Lit(float(g.size(-4, 4)), FLOAT))
+    a, b = (whole_float(g, leaves, depth - 1) for _ in range(2))
+    made = Binary(g.one_of("+", "-", "*", "*", "max", "min"), a, b)
+    return g.one_of(made, made, Unary("neg", a))
+
+
+def sum_of_bytes(g: Terms) -> Expr:
+    """A random sum in floats of terms made of bytes, or of shorts one by one."""
+    n, narrow = g.size(1, 9), g.one_of((CHAR, UCHAR), (CHAR, UCHAR), (SHORT, USHORT))
+    parts = tuple(g.param(Array(g.one_of(*narrow), n)) for _ in range(g.size(1, 3)))
+    xs = Zip(parts) if len(parts) > 1 else parts[0]
+    depth = 2 if narrow == (CHAR, UCHAR) else 0
+
+    def step(acc: Expr, x: Expr) -> Expr:
+        fields: list[Expr] = [x]
+        if len(parts) > 1:
+            fields = [Get(i, x) for i in range(len(parts))]
+        term = whole_float(g, fields, depth)
+        return Binary("+", *g.one_of((acc, term), (term, acc)))
+
+    init = g.one_of(Lit(float(g.size(-9, 9)), FLOAT), Unary("float", g.param(CHAR)))
+    return Reduce(init, lam2(("acc", "x"), (FLOAT, elem_of(xs)), step), xs)
+
+
+def choice_of_ints(g: Terms) -> Expr:
+    """A random choice between floats that are made of ints, one of which may be a literal."""
+    n, m = (Unary("float", g.value(g.one_of(INT, INT, CHAR, USHORT))) for _ in range(2))
+    other = g.one_of(m, Lit(float(g.size(-9, 9)), FLOAT))
+    return Binary(g.one_of("max", "min"), *g.one_of((n, other), (other, n)))
+
+
+def saturated_float(g: Terms) -> Expr:
+    """A random int that is made a float, and then a byte or a short, with saturation."""
+    to, way = g.one_of("char", "uchar", "short", "ushort"), g.one_of("", "_rte", "_rtz")
+    return Unary(f"{to}_sat{way}", Unary("float", g.value(g.one_of(INT, INT, LONG, SHORT))))
 
 
 def float_of_product(g: Terms) -> Expr:
@@ -1089,6 +1129,9 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     folds.absorb_init: plain(absorb_init),
     zeros.zero_points_out: plain(zero_points),
     accumulators.sum_in_float: plain(narrow_sum),
+    whole_sums.sum_in_int: plain(sum_of_bytes),
+    whole_sums.choice_in_int: plain(choice_of_ints),
+    whole_sums.saturated_int: plain(saturated_float),
     widening.float_product: plain(float_of_product),
     widening.widen: read_as_floats,
     widening.float_once: plain(named_for_floats),

@@ -132,8 +132,7 @@ def results_of_an_instruction(g: Terms) -> Instance:
     """Random matrices of the shape of an instruction's results, the dimensions around them, and the
     instruction's name."""
     name, level = g.one_of(*MATRIX), g.size(0, 2)
-    rows, columns = MATRIX[name].fragments[-1].sides
-    t: Type = Array(Array(FLOAT, columns), rows)
+    t: Type = variables(MATRIX[name].program.pattern)[-1].type
     for _ in range(level):
         t = Array(t, g.size(1, 3))
     return g.value(t, depth=1), {"name": name, "level": level}

@@ -1,0 +1,33 @@
+"""The instructions of a table that multiply bytes of the types that a program has."""
+
+# key: p program, t type
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+from ir.core.nodes import Program
+from ir.core.terms import variables
+from ir.core.types import CHAR, UCHAR, Scalar, Type, Vector, leaves
+from ir.instructions.entry import Alone, Entry
+
+
+def of_its_bytes(p: Program, table: Mapping[str, Entry] | Mapping[str, Alone]) -> Iterator[str]:
+    """The names of the instructions in a table that multiply the bytes which a program's constants
+    hold, or without those its other parameters, with bytes of its other parameters."""
+    const, other = (_bytes(p, const) for const in (True, False))
+    pairs = {frozenset(pair) for pair in product(const or other, other)}
+    for name, entry in table.items():
+        first, second, _ = (_number(v.type) for v in variables(entry.program.pattern))
+        if frozenset((first, second)) in pairs:
+            yield name
+
+
+def _bytes(p: Program, const: bool) -> set[Scalar | Vector]:
+    held = (leaves(param.var.type) for param in p.params if param.const == const)
+    return {t for types in held for t in types} & {CHAR, UCHAR}
+
+
+def _number(t: Type) -> Scalar | Vector:
+    """The type of the numbers of an array, or of a number."""
+    (found,) = leaves(t)
+    return found
