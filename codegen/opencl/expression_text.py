@@ -2,13 +2,14 @@
 
 # key: e value, i index, w width
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from codegen.index.condition import ALWAYS, NEVER, Condition, beyond, substitute_in
 from codegen.index.index import Index
 from codegen.index.substitute import evaluate, substitute
 from codegen.memory.unrolled_registers import InMemory, Layout, Registers, is_aligned
+from codegen.opencl.byte_columns import ROWS, column_of
 from codegen.opencl.common_guards import in_all_turns
 from codegen.opencl.constant_folding import Folding, folded
 from codegen.opencl.index_text import condition_to_c, needs_64
@@ -262,6 +263,9 @@ class Expressions:
             case Broadcast(inner, kind):
                 return f"({type_text(kind)})({self.text(inner)})", UNARY
             case Build(parts, kind):
+                if (loads := column_of(e, self.layouts)) is not None:
+                    names = frozenset[str]().union(*(load.index.names for load in loads))
+                    return self.hole(e, names, lambda: self.column(kind, loads)), PRIMARY
                 return f"({type_text(kind)})({', '.join(map(self.text, parts))})", UNARY
             case Call(instruction, arguments, _):
                 self.instructions[instruction.name] = instruction
@@ -270,6 +274,19 @@ class Expressions:
                 return f"{self.operand(inner, PRIMARY)}.s{lane:x}", PRIMARY
             case Select(condition, a, b):
                 return self.choice(condition, a, b)
+
+    def column(self, kind: Kind, loads: Sequence[Load]) -> str:
+        """The text of the vector of these bytes, which are lanes of vectors in registers; of the
+        same lane of each by a function."""
+        places = [(load, evaluate(load.index, self.values)) for load in loads]
+        rows = [self.spelled[load.memory].names[at // ROWS] for load, at in places]
+        lanes = [at % ROWS for _, at in places]
+        if len({*lanes}) > 1:
+            each = (f"{row}.s{lane}" for row, lane in zip(rows, lanes, strict=True))
+            return f"(({type_text(kind)})({', '.join(each)}))"
+        function = f"lane{lanes[0]}_of_{kind.scalar}"
+        self.functions.add((function, ROWS))
+        return f"{named(function, ROWS)}({', '.join(rows)})"
 
     def convert(self, e: Convert) -> tuple[str, int]:
         """The text of a conversion: a cast, or a function where rounding or range matter."""

@@ -53,15 +53,44 @@ def _narrow(way: str, least: int, largest: int) -> str:
 @dataclass(frozen=True, slots=True)
 class NumberFunction:
     """A function on numbers: the scalar types that it takes and gives, its body with @ in the place
-    of the vector width, and the functions that it calls."""
+    of the vector width, the functions that it calls, and the names of its arguments."""
 
     takes: str
     gives: str
     body: str
     calls: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ("x",)
+    on_nvidia: str = ""  # its body there, where that is another
+
+
+def _column(byte: str, lane: int) -> NumberFunction:
+    """The function that takes a lane of each of four vectors of four bytes. Of two registers,
+    `prmt` takes the bytes whose numbers (4 to 7 are of the second) the digits of its last operand
+    give, the lowest first; the columns beside each other share the first two of the three."""
+    rows = ("a", "b", "c", "d")
+    pairs, column = ("0x5140", "0x7362")[lane // 2], ("0x5410", "0x7632")[lane % 2]
+    taken = 'asm("prmt.b32 %0, %1, %2, {};" : "=r"({}) : "r"({}), "r"({}));'
+    words = (f"as_uint({row})" for row in rows)
+    asm = (
+        taken.format(pairs, "left", *(next(words) for _ in range(2))),
+        taken.format(pairs, "right", *(next(words) for _ in range(2))),
+        taken.format(column, "all", "left", "right"),
+    )
+    return NumberFunction(
+        byte,
+        byte,
+        f"return ({byte}4)({', '.join(f'{row}.s{lane}' for row in rows)});",
+        arguments=rows,
+        on_nvidia=f"uint left, right, all; {' '.join(asm)} return as_{byte}4(all);",
+    )
 
 
 NUMBER_FUNCTIONS: Mapping[str, NumberFunction] = {
+    **{
+        f"lane{lane}_of_{byte}": _column(byte, lane)
+        for byte in ("char", "uchar")
+        for lane in range(4)
+    },
     **{
         f"int_{way}": NumberFunction(
             "float",
@@ -130,17 +159,19 @@ def text_of(function: str, w: int, by_pairs: bool = False) -> str:
     body = found.body.replace("@", suffix(w))
     for called in found.calls:
         assert named(called, w) in body
-    line = _line(function, w, body)
-    if not by_pairs or function != "to_bfloat" or w % 2:
+    line, nvidia = _line(function, w, body), found.on_nvidia
+    if by_pairs and function == "to_bfloat" and w % 2 == 0:
+        nvidia = _in_pairs(w)
+    if not nvidia:
         return line
-    pairs = _line(function, w, _in_pairs(w))
-    return f"#if defined(__NV_CL_C_VERSION)\n{pairs}\n#else\n{line}\n#endif"
+    return f"#if defined(__NV_CL_C_VERSION)\n{_line(function, w, nvidia)}\n#else\n{line}\n#endif"
 
 
 def _line(function: str, w: int, body: str) -> str:
     found = NUMBER_FUNCTIONS[function]
     gives, takes = type_text(Kind(found.gives, w)), type_text(Kind(found.takes, w))
-    return f"{gives} {named(function, w)}({takes} x) {{ {body} }}"
+    given = ", ".join(f"{takes} {x}" for x in found.arguments)
+    return f"{gives} {named(function, w)}({given}) {{ {body} }}"
 
 
 def _in_pairs(w: int) -> str:

@@ -1,0 +1,29 @@
+"""Vectors of four bytes that hold one lane of each of four others: a column of four rows of bytes.
+
+Put together lane by lane, each byte costs compilers an instruction or two. NVIDIA's devices have
+one that takes any four of the bytes of two registers.
+"""
+
+# key: e value
+
+from collections.abc import Mapping
+
+from codegen.memory.unrolled_registers import Layout, Registers
+from codegen.tree.statements import Build, Load, Memory
+
+BYTES = frozenset({"char", "uchar"})
+ROWS = 4
+
+
+def column_of(e: Build, layouts: Mapping[Memory, Layout]) -> tuple[Load, ...] | None:
+    """The loads of the four bytes of e, where all are lanes of vectors of four in registers; else
+    None."""
+    if e.kind.scalar not in BYTES or e.kind.width != ROWS:
+        return None
+    found = tuple(part for part in e.parts if isinstance(part, Load) and _is_lane(part, layouts))
+    return found if len(found) == ROWS else None
+
+
+def _is_lane(e: Load, layouts: Mapping[Memory, Layout]) -> bool:
+    layout = layouts.get(e.memory)
+    return isinstance(layout, Registers) and layout.width == ROWS and e.width == 1
