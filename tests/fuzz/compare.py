@@ -11,8 +11,9 @@ from ir.core.nodes import Lit, Program, Unary, Var
 from ir.core.terms import subterms
 from ir.core.type_rules import type_of
 from ir.core.types import BFLOAT, HALF, Scalar, is_whole, leaves
-from ir.meaning.inputs import Data, random_inputs
+from ir.meaning.inputs import Data
 from ir.meaning.interpret import evaluate
+from tests.fuzz.wide_inputs import wide_inputs
 from tests.support.agreement import alike, arrays
 
 HELD = {"half": 2.0**11, "bfloat": 2.0**8}  # whole numbers below this are exact
@@ -60,7 +61,7 @@ class Wanted:
 def wanted(program: Program, seed: int) -> Wanted | None:
     """The right results of a program, by the interpreter, for random inputs of a seed; None if one
     of them, or their scale, is infinite or no number."""
-    inputs = random_inputs(program, seed)
+    inputs = wide_inputs(program, seed)
     sizes = replace(program, body=signless(program.body))
     with np.errstate(all="ignore"):
         meant = arrays(evaluate(program, inputs))

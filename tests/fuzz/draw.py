@@ -1,7 +1,7 @@
 """The drawing of a random program for a seed.
 
-It has one of the structures that families lower, or is a random term, or calls helpers, or is
-lowered already.
+It has one of the structures that families lower, in floats or with mixed types, or is a random
+term, or calls helpers, or is lowered already.
 """
 
 # key: r random numbers
@@ -17,6 +17,7 @@ from ir.parse import parse
 from ir.text.show import show
 from tests.fuzz import terms
 from tests.support import random_programs
+from tests.support.mixed_types import mixed
 from tests.support.structures import STRUCTURES, drawn
 
 KINDS = ("structure", "structure", "term", "term", "term", "helper", "lowered")
@@ -40,7 +41,8 @@ def draw(seed: str) -> Drawn:
     kind = r.choice(KINDS)
     match kind:
         case "structure":
-            return Drawn(drawn(r.choice(tuple(STRUCTURES)), r), kind)
+            program = drawn(r.choice(tuple(STRUCTURES)), r)
+            return Drawn(mixed(program, r) if r.random() < 0.5 else program, kind)
         case "helper":
             return Drawn(with_helpers(r), kind)
         case "lowered":

@@ -55,7 +55,7 @@ STORED = "stored"  # how the names of stored arrays begin
 NARROW = frozenset({CHAR, UCHAR, SHORT, USHORT})  # whole numbers that are computed as ints
 WHOLE = ("neg", "abs")
 REAL = ("exp", "tanh", "sqrt", "log", "cospi", "sinpi")
-COMPUTED = ("divided", "unary", "reduce", "reduce", "let", "element", "fold of a tuple", "choice")
+COMPUTED = ("unary", "reduce", "reduce", "let", "element", "fold of a tuple", "choice")
 MADE = (
     *("map", "map", "zip", "split", "join", "slide", "slide_strict", "pad", "edge", "crop"),
     *("transpose", "reorder", "reversed", "concat", "generate", "at", "table", "let", "reduce"),
@@ -66,8 +66,8 @@ class EveryTerm(Terms):
     """A source of random terms in which every primitive of the language occurs."""
 
     def scalar(self) -> Scalar:
-        if self.rng.random() < 0.7:
-            return self.one_of(FLOAT, FLOAT, FLOAT, FLOAT, INT, HALF)
+        if self.rng.random() < 0.5:
+            return self.one_of(FLOAT, FLOAT, FLOAT, INT, INT, HALF)
         return self.one_of(*SCALARS.values())
 
     def type(self, depth: int | None = None) -> Type:
@@ -96,6 +96,8 @@ class EveryTerm(Terms):
             return self.converted(t, scope, depth)
         if t in NARROW:
             return self.narrow(t, scope, depth)
+        if t in (INT, LONG) and self.rng.random() < 0.3:
+            return self.divided(t, scope, depth)
         match self.one_of("as in laws", *COMPUTED):
             case "unary":
                 return self.unary(t, scope, depth)
@@ -103,8 +105,6 @@ class EveryTerm(Terms):
                 return self.reduction(t, scope, depth)
             case "let":
                 return self.let(t, scope, depth)
-            case "divided" if t in (INT, LONG):
-                return self.divided(t, scope, depth)
             case "element":
                 n = self.size()
                 xs = self.value(Array(t, n), scope, depth - 1)

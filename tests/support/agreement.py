@@ -178,7 +178,12 @@ def _near(program: Program) -> float:
 
 def alike(x: Data) -> Data:
     """The data with every number replaced by the largest absolute value in its array."""
-    return tuple(map(alike, x)) if isinstance(x, tuple) else np.full_like(x, np.abs(x).max())
+    if isinstance(x, tuple):
+        return tuple(map(alike, x))
+    largest = np.abs(x.astype(np.float64)).max()
+    if x.dtype.kind in "iu":  # the least of a signed type has no opposite there
+        return np.full_like(x, min(int(largest), int(np.iinfo(x.dtype).max)))
+    return np.full_like(x, largest)
 
 
 def arrays(result: Data) -> list[np.ndarray]:

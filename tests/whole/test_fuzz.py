@@ -9,13 +9,16 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from codegen.compile import Generated, generate
 from codegen.runtime.session import Session
 from explore.results.version import version
-from ir.core.nodes import Program
+from ir.core.conversions import CONVERSIONS
+from ir.core.nodes import Binary, Program, Unary, Var
 from ir.core.terms import subterms
+from ir.core.types import SCALARS, leaves
 from ir.parse import parse
 from ir.text.show import show
 from tests.fuzz import judge
@@ -23,6 +26,7 @@ from tests.fuzz.draw import draw
 from tests.fuzz.found import keep, read
 from tests.fuzz.verdicts import Kind, Verdict
 from tests.fuzz.ways import Way
+from tests.fuzz.wide_inputs import wide_inputs
 from tests.fuzz.work import Seed, work
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,6 +57,27 @@ def test_every_primitive_is_drawn() -> None:
     algorithms = {"Map", "Reduce", "Generate", "Let", "MakeTuple", "MakeArray", "Get", "At"}
     views = {"Zip", "Split", "Join", "Slide", "Pad", "PadEdge", "Transpose", "Reorder", "Concat"}
     assert algorithms | views | {"Store", "Unary", "Binary", "SizeOf"} <= names
+
+
+def test_every_type_conversion_and_operation_on_whole_numbers_is_drawn() -> None:
+    bodies = [draw(f"types/{n}").program.body for n in range(400)]
+    terms = [e for body in bodies for e in subterms(body)]
+    made = {e.op for e in terms if isinstance(e, Unary)} & {*CONVERSIONS}
+    assert {CONVERSIONS[op].target.name for op in made} == {*SCALARS}
+    assert len(made) > len(CONVERSIONS) / 2
+    assert {CONVERSIONS[op].saturates for op in made} == {True, False}
+    assert {"/", "%", "<<", ">>", "&", "|"} <= {e.op for e in terms if isinstance(e, Binary)}
+    held = (leaf for e in terms if isinstance(e, Var) for leaf in leaves(e.type))
+    assert {*SCALARS.values()} <= {*held}
+
+
+def test_inputs_hold_the_least_and_the_largest_numbers_of_a_type() -> None:
+    p = parse("f(xs : [char]99, is : [int]99) = map((x, i) -> x + i, zip(xs, is))")
+    drawn = [wide_inputs(p, seed) for seed in range(9)]
+    for name, t in {"xs": np.iinfo(np.int8), "is": np.iinfo(np.int32)}.items():
+        found = [np.asarray(inputs[name]) for inputs in drawn]
+        assert {int(x.min()) for x in found} == {t.min, -3}
+        assert {int(x.max()) for x in found} == {t.max, 3}
 
 
 FAULTS = {

@@ -1,5 +1,5 @@
-"""Tests that kernels give the interpreter's results for random programs of every structure, by
-random families and forms, at random points.
+"""Tests that kernels give the interpreter's results for random programs of every structure, in
+floats or with mixed types, by random families and forms, at random points.
 
 Each run draws other programs. A failure prints its seed; `SEED=… pytest
 tests/whole/test_structures.py` draws the same programs again.
@@ -27,6 +27,7 @@ from rewrites.families.all_families import forms
 from rewrites.tuning.lower import lower
 from tests.support.agreement import Case, disagreement
 from tests.support.families import BILINEAR, LOWERING
+from tests.support.mixed_types import mixed
 from tests.support.structures import STRUCTURES, drawn
 
 SEED = os.environ.get("SEED") or secrets.token_hex(4)
@@ -49,6 +50,7 @@ def made(structure: str, r: Random) -> Case | None:
     """A random program of a structure by a random form of a family at a random point; None if the
     form does not apply."""
     program, family = drawn(structure, r), r.choice(FAMILIES)
+    program = mixed(program, r) if r.random() < 0.5 else program
     form, target = r.choice(forms(program, family)), PROFILES[r.choice(("cpu", "mali-g72"))]
     try:
         low = lower(program, form)

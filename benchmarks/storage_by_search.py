@@ -1,0 +1,103 @@
+"""Layers that move more than they compute, with numbers stored as floats, halves and bytes: each
+found by a run of `explore` with the same budget, then timed in turns.
+
+    python -m benchmarks.storage_by_search [--device D] [--megabytes 128] [--variants 200]
+        [--time-limit 90s] [--families naive,registers] [--types float,half,char] [--rounds 9]
+        [--seed 0] [--out runs/storage] [LAYER …]
+
+The layers are those of `python -m benchmarks.storage`, and so is the table. A layer of each type is
+explored on an image of half the size; runs that are in --out already are not made again. The
+fastest three of a run are built for the whole image, and all types and the copies of their bytes
+take turns. Without --records nothing is known before.
+"""
+
+import argparse
+import statistics
+from pathlib import Path
+
+from benchmarks.storage import LAYERS, TO, Way, built, copy, layer, told
+from codegen.runtime.session import Session, choose, open_device
+from explore.api import explore
+from explore.results.front import usable
+from explore.results.records import Record
+from explore.run.run import Run
+from ir.text.show import show
+from rewrites.families.all_families import form_named
+
+FINALISTS = 3
+
+
+def explored(name: str, t: str, given: argparse.Namespace) -> list[Record]:
+    """The fastest variants of a layer that a run of `explore` found, the fastest first."""
+    folder = Path(given.out) / f"{name.replace(',', '').replace(' ', '-')}-{t}-{given.megabytes}"
+    run = Run(folder) if (folder / "run.sqlite").exists() else None
+    run = run or explore(
+        show(layer(name, t, given.megabytes // 2)),
+        device=given.device,
+        out=folder,
+        records=False,
+        variants=given.variants,
+        time_limit=given.time_limit,
+        families=given.families,
+        seed=given.seed,
+    )
+    return sorted(usable(run.records), key=lambda r: r.time_ns)[:FINALISTS]
+
+
+def best(name: str, t: str, session: Session, given: argparse.Namespace) -> list[Way]:
+    """The fastest variants of a layer by a search, built for the whole image."""
+    source = layer(name, t, given.megabytes)
+    variants = [record.variant for record in explored(name, t, given)]
+    return [
+        built(source, form_named(source, v.family, v.form), dict(v.parameters), session, given)
+        for v in variants
+    ]
+
+
+def compare(name: str, session: Session, given: argparse.Namespace) -> None:
+    """Time what was found of a layer with each type in turns, and print a line for the fastest of
+    each type, and one for its copy."""
+    found = {t: best(name, t, session, given) for t in given.types.split(",")}
+    copies = {t: copy(ways[0].moved, session) for t, ways in found.items()}
+    for ways in found.values():
+        for way in ways:
+            way.inputs = ways[0].inputs
+    racing = [way for t, ways in found.items() for way in (*ways, copies[t])]
+    for _ in range(given.rounds):
+        for way in racing:
+            way.run()
+    by_processor = session.device.kind == "cpu"
+    first = {t: min(ways, key=lambda w: _median(w, by_processor)) for t, ways in found.items()}
+    for t, way in first.items():
+        for each in (way, copies[t]):
+            print(told(name, t, each, copies[t], first["float"], session), flush=True)
+    for way in racing:
+        way.built.release()
+
+
+def _median(way: Way, by_processor: bool) -> float:
+    return statistics.median(way.processor_ms if by_processor else way.device_ms)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("layers", nargs="*", metavar="LAYER", default=list(LAYERS))
+    options.add_argument("--device")
+    options.add_argument("--megabytes", type=int, default=128)
+    options.add_argument("--variants", type=int, default=200)
+    options.add_argument("--time-limit", default="90s")
+    options.add_argument("--families", default="naive,registers")
+    options.add_argument("--types", default="float,half,char", help=f"of {', '.join(TO)}")
+    options.add_argument("--rounds", type=int, default=9)
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--out", default="runs/storage")
+    given = options.parse_args()
+    given.stored = False
+    session = open_device(choose(given.device))
+    print(f"{session.device.name}: an image of {given.megabytes} MiB in floats")
+    for name in given.layers:
+        compare(name, session, given)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Random inputs of programs in which whole numbers have all values of their types, the least and
+the largest often."""
+
+# key: p program, t type
+
+import numpy as np
+
+from ir.core.conversions import CONVERSIONS
+from ir.core.nodes import Program, Unary
+from ir.core.terms import subterms
+from ir.core.type_rules import type_of
+from ir.core.types import RANGES, is_whole
+from ir.meaning.inputs import Data, Numbers, random_inputs
+
+ENDS = 0.3  # of the numbers are the least or the largest
+
+
+def wide_inputs(p: Program, seed: int) -> dict[str, Data]:
+    """Random inputs of a program, the same for the same seed: small whole numbers, as
+    `random_inputs` draws them, and in half of the arrays of whole numbers any of their type.
+
+    Where a program makes whole numbers of real ones, only bytes are drawn so: sums of larger ones
+    are rounded on devices, and what is rounded otherwise may become another whole number.
+    """
+    rng = np.random.default_rng(seed)
+    most = 1 if _rounds(p) else 8
+    return {name: _wide(x, most, rng) for name, x in random_inputs(p, seed).items()}
+
+
+def _wide(x: Data, most: int, rng: np.random.Generator) -> Data:
+    if isinstance(x, tuple):
+        return tuple(_wide(part, most, rng) for part in x)
+    if x.dtype.kind not in "iu" or x.dtype.itemsize > most or rng.random() < 0.5:
+        return x
+    least, largest = _range(x)
+    drawn = rng.integers(least, largest, x.shape, x.dtype, endpoint=True)
+    ends = np.where(rng.random(x.shape) < 0.5, least, largest).astype(x.dtype)
+    return np.where(rng.random(x.shape) < ENDS, ends, drawn).astype(x.dtype)
+
+
+def _range(x: Numbers) -> tuple[int, int]:
+    info = np.iinfo(x.dtype)
+    assert (info.min, info.max) in RANGES.values()
+    return int(info.min), int(info.max)
+
+
+def _rounds(p: Program) -> bool:
+    """True if a program makes whole numbers of real ones."""
+    made = (e for e in subterms(p.body) if isinstance(e, Unary) and e.op in CONVERSIONS)
+    return any(is_whole(CONVERSIONS[e.op].target) and not is_whole(type_of(e.e)) for e in made)
