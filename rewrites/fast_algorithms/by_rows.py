@@ -22,7 +22,7 @@ from ir.core.nodes import (
 )
 from ir.core.terms import apply, component, free, lam, lam2
 from ir.core.type_rules import elem_of, size_of, type_of
-from ir.core.types import INT, Array, Scalar, Tuple, Type, show_type
+from ir.core.types import INT, Array, Scalar, Tuple, Type, leaves, show_type
 from rewrites.analysis.affine_access import Access, Affine, Index, NoAccess, index
 from rewrites.analysis.binder_names import joined, parts_of
 from rewrites.analysis.folds import number
@@ -57,7 +57,8 @@ def by_rows(e: Expr) -> Expr | None:
     try:
         p = products(e)
         r = rows_of(p)
-        return _by_rows(e, p, r) if r.window == p.maps[-1] and _closed(r, e) else None
+        applies = r.window == p.maps[-1] and _closed(r, e) and _of_one_type(r)
+        return _by_rows(e, p, r) if applies else None
     except NoAccess:
         return None
 
@@ -65,6 +66,15 @@ def by_rows(e: Expr) -> Expr | None:
 def _closed(r: Rows, e: Expr) -> bool:
     """True if the arrays of r use no variable that e binds, and the data are numbers throughout."""
     return free(r.data.base) | free(r.taps.base) <= free(e) and not adds_anything(r.data.base)
+
+
+def _of_one_type(r: Rows) -> bool:
+    """True if data, taps and their products are numbers of one type."""
+    types = {t for a in (r.data, r.taps) for t in leaves(type_of(a.base))}
+    if len(types) != 1:
+        return False
+    (t,) = types
+    return type_of(Binary("*", Var("x", t), Var("y", t))) == t
 
 
 def _by_rows(e: Expr, p: Products, r: Rows) -> Expr | None:

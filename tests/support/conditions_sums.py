@@ -297,6 +297,8 @@ WINDOWS = [
       "a + x * h", "max(a, x * h)"),
     C(over_rows.by_rows, "windows are multiplied with taps", TAPS,
       opened(ROWS, PLAIN, "two"), "g", "w"),
+    C(over_rows.by_rows, "windows and taps are of one type", TAPS,
+      opened(ROWS, PLAIN, "two"), "g", "ig"),
     C(over_rows.by_rows, "what windows are of are numbers", TAPS, opened(ROWS, PLAIN, "xs"),
       "map(x -> -x, pad(0, 1, 0.0, xs))", "map(x -> -x, pad_any(0, 1, xs))"),
     C(over_rows.by_rows, "the taps are the same for all windows", TAPS,
