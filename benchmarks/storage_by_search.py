@@ -8,7 +8,7 @@ found by a run of `explore` with the same budget, then timed in turns.
 The layers are those of `python -m benchmarks.storage`, and so is the table. A layer of each type is
 explored on an image of half the size; runs that are in --out already are not made again. The
 fastest three of a run are built for the whole image, and all types and the copies of their bytes
-take turns. Without --records nothing is known before.
+take turns. No run begins from what others found (no records).
 """
 
 import argparse
@@ -30,7 +30,7 @@ FINALISTS = 3
 def explored(name: str, t: str, given: argparse.Namespace) -> list[Record]:
     """The fastest variants of a layer that a run of `explore` found, the fastest first."""
     folder = Path(given.out) / f"{name.replace(',', '').replace(' ', '-')}-{t}-{given.megabytes}"
-    run = Run(folder) if (folder / "run.sqlite").exists() else None
+    run = Run(folder) if folder.exists() else None
     run = run or explore(
         show(layer(name, t, given.megabytes // 2)),
         device=given.device,
@@ -41,7 +41,7 @@ def explored(name: str, t: str, given: argparse.Namespace) -> list[Record]:
         families=given.families,
         seed=given.seed,
     )
-    return sorted(usable(run.records), key=lambda r: r.time_ns)[:FINALISTS]
+    return sorted(usable(run.records), key=lambda r: r.time_ns or 0.0)[:FINALISTS]
 
 
 def best(name: str, t: str, session: Session, given: argparse.Namespace) -> list[Way]:

@@ -300,13 +300,15 @@ class Expressions:
         if e.kind == kind:
             return text, holds
         to = type_text(e.kind)
+        if e.saturates and kind.scalar == "int" and BYTES[e.kind.scalar] < BYTES["int"]:
+            # convert_char_sat is a function that Intel's compiler lacks for 32 work-items at once
+            least, most = RANGES[e.kind.scalar]
+            return cast_text(e.kind, f"clamp({text}, {least}, {most})", PRIMARY)
         if e.saturates:
             return f"convert_{to}_sat({text})", PRIMARY
         if e.rounding and not is_whole(e.kind):
             return f"convert_{to}_{e.rounding}({text})", PRIMARY
-        if e.kind.width > 1:
-            return f"convert_{to}({text})", PRIMARY
-        return f"({to}){text if holds >= UNARY else f'({text})'}", UNARY
+        return cast_text(e.kind, text, holds)
 
     def repack(self, inner: Value, kind: Kind) -> str:
         """The text of narrow numbers from memory as floats (kind float), of floats as the bits of
@@ -500,6 +502,15 @@ def takes_narrow(instruction: Instruction) -> bool:
 def as_const(cell: str) -> str:
     """The text of a place that is read: a pointer to global memory is one to what is const."""
     return cell.replace("*(__global", "*(const __global", 1) if cell.startswith("*(__") else cell
+
+
+def cast_text(kind: Kind, text: str, holds: int) -> tuple[str, int]:
+    """The text of a conversion to a kind, lane by lane, of a text that holds together as `holds`
+    says, and how tightly it binds itself."""
+    to = type_text(kind)
+    if kind.width > 1:
+        return f"convert_{to}({text})", PRIMARY
+    return f"({to}){text if holds >= UNARY else f'({text})'}", UNARY
 
 
 def lanes_text(first: int, w: int) -> str:

@@ -121,7 +121,10 @@ def dot_forms(p: Program, views: Views, tall: Trait, tuning: Tuning) -> Iterator
         meaning = f"four products by the instruction {name}"
         trait = Trait(name.replace("_", "-"), meaning, instruction=name)
         for (traits, choices), level, is_tall, across in product(
-            stored_choices(p, views, ROWS), (Level.GROUP, Level.GLOBAL), *[(False, True)] * 2
+            stored_choices(p, views, ROWS),
+            (Level.GROUP, Level.GLOBAL),
+            (False, True),
+            (False, True),
         ):
             laid = replace(choices, lanes=1 if across else LANES)
             made = Dots(laid, name, level, is_tall, across)

@@ -10,7 +10,7 @@ from ir.core.nodes import Program, Unary
 from ir.core.terms import subterms
 from ir.core.type_rules import type_of
 from ir.core.types import RANGES, is_whole
-from ir.meaning.inputs import Data, Numbers, random_inputs
+from ir.meaning.inputs import STORED, Data, Numbers, random_inputs
 
 ENDS = 0.3  # of the numbers are the least or the largest
 
@@ -39,9 +39,9 @@ def _wide(x: Data, most: int, rng: np.random.Generator) -> Data:
 
 
 def _range(x: Numbers) -> tuple[int, int]:
-    info = np.iinfo(x.dtype)
-    assert (info.min, info.max) in RANGES.values()
-    return int(info.min), int(info.max)
+    """The least and the largest number of the type of x."""
+    (name,) = (name for name, stored in STORED.items() if stored == x.dtype)
+    return RANGES[name]
 
 
 def _rounds(p: Program) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from codegen.compile import Generated, generate
+from codegen.plan import Role
 from codegen.runtime.session import Session
 from codegen.text_proof.prove_text import prove_texts
 from codegen.tree.statements import Declare, Load, calls, statements
@@ -16,7 +17,8 @@ from explore.space.derive_form import points
 from explore.space.lowering import bound
 from ir import Instruct, Program
 from ir.core.terms import subterms
-from ir.meaning.inputs import random_inputs
+from ir.core.types import RANGES
+from ir.meaning.inputs import STORED, random_inputs
 from ir.meaning.interpret import evaluate
 from ir.parse import parse, parse_file
 from rewrites.engine.refused import Refused
@@ -79,6 +81,43 @@ def test_one_entry_and_one_strategy_serve(session: Session, name: str) -> None:
 def test_the_first_half_of_attention_is_served_too(session: Session) -> None:
     p = parse(ATTENTION)
     agrees(session, p, lower(p, form_named(p, "matrix", "mma-tf32")), seed=2)
+
+
+OF_BYTES = """
+conv(const weights : [[[[char]C]3]3]M, image : [[[{t}]C]5]6) =
+  map2d(window -> map(kernel -> char_sat{way}(reduce({zero}, (acc, (x, w)) -> acc + {product},
+      zip(flatten(window), flatten(kernel)))), weights), slide2d(3, 1, pad2d(1, 0, image)))
+where C = 32, M = 16
+"""
+INTS = {"zero": "0", "way": "", "product": "x * w"}
+FLOATS = {"zero": "0.0", "way": "_rte", "product": "float(x) * float(w)"}
+
+
+@pytest.mark.parametrize(
+    ("t", "made", "form"),
+    [
+        ("uchar", INTS, "mma-su-32 padded relaid"),
+        ("char", INTS, "mma-ss-32 patch sliced"),
+        ("uchar", FLOATS, "mma-su-16 patch relaid in-ints"),
+    ],
+)
+def test_bytes_of_all_values_are_multiplied_exactly(
+    session: Session, t: str, made: dict[str, str], form: str
+) -> None:
+    p = parse(OF_BYTES.format(t=t, **made))
+    if "cl_khr_subgroup_shuffle" not in session.handle.extensions:
+        pytest.skip(f"{session.device.name} has neither the instruction nor shuffles")
+    code = _smallest(lower(p, form_named(p, "matrix", form)), seed=1)
+    assert any(calls(kernel) for kernel in code.kernels)
+    assert all(proof.ok for proof in prove_texts(code.plan))
+    random = np.random.default_rng()
+    inputs = {
+        b.name: random.integers(*RANGES[b.scalar], b.shape, endpoint=True).astype(STORED[b.scalar])
+        for b in code.plan.buffers
+        if b.role in (Role.INPUT, Role.CONST)
+    }
+    out = np.asarray(session.build(code.plan, checking=True)(inputs))
+    assert np.array_equal(out, np.asarray(evaluate(p, inputs)))
 
 
 def test_the_derivation_uses_the_law_of_instructions_once_and_replays() -> None:

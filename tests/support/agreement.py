@@ -182,7 +182,8 @@ def alike(x: Data) -> Data:
         return tuple(map(alike, x))
     largest = np.abs(x.astype(np.float64)).max()
     if x.dtype.kind in "iu":  # the least of a signed type has no opposite there
-        return np.full_like(x, min(int(largest), int(np.iinfo(x.dtype).max)))
+        most = 2 ** (8 * x.dtype.itemsize - (x.dtype.kind == "i")) - 1
+        return np.full_like(x, min(int(largest), most))
     return np.full_like(x, largest)
 
 
