@@ -1,0 +1,144 @@
+"""How often a work-item carries out each block of a kernel, on average.
+
+Loops of our kernels count from 0 by one. So a loop's turns are the constant that its counter is
+compared with where it ends; branches are taken as often as their conditions hold for sampled
+work-items. A branch whose condition is unknown counts as taken on both sides: at most that is
+done.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explore.toolchain.sampled_values import Items, Numbers, Values
+from explore.toolchain.shader_ir import Block, Branch, Leave, Loop, Made, Node, Operand, Sequence
+from explore.toolchain.shader_ir import Shader as Kernel
+
+Shares = NDArray[np.float64]
+ENDS_AT = ("ige", "uge", "ieq")  # the comparisons that hold where a counter has come to its end
+GOES_ON = ("ilt", "ult", "ine")
+
+
+class UnknownTurns(Exception):
+    """Raised where the turns of a loop are not to be seen."""
+
+
+@dataclass(slots=True)
+class _Weights:
+    kernel: Kernel
+    values: Values
+    found: dict[int, float] = field(default_factory=dict)
+
+    def sequence(self, nodes: Sequence, times: Shares) -> None:
+        for node in nodes:
+            self.node(node, times)
+
+    def node(self, node: Node, times: Shares) -> None:
+        match node:
+            case Block(number):
+                self.found[number] = float(times.mean())
+            case Branch(condition, then, otherwise):
+                self.branch(condition, then, otherwise, times)
+            case Loop(body):
+                turns = self.turns(body)
+                self.sequence(body, times * turns)
+            case Leave():
+                pass
+
+    def branch(
+        self,
+        condition: Operand,
+        then: Sequence,
+        otherwise: Sequence,
+        times: Shares,
+    ) -> None:
+        if _leaves(then) or _leaves(otherwise):  # the end of a loop: a jump, and nothing else
+            self.sequence(otherwise if _leaves(then) else then, times)
+            return
+        holds = self.values.of(condition)
+        yes = np.ones(len(times)) if holds is None else (holds != 0).astype(np.float64)
+        no = yes if holds is None else 1.0 - yes
+        self.sequence(then, times * yes)
+        self.sequence(otherwise, times * no)
+
+    def turns(self, body: Sequence) -> int:
+        """The turns of a loop, whose counter then has values of its own."""
+        for node in body:
+            if isinstance(node, Branch) and (_leaves(node.then) or _leaves(node.otherwise)):
+                counter, turns = self.counted(node)
+                self.values.counters[counter] = self.drawn(turns)
+                return turns
+        raise UnknownTurns
+
+    def counted(self, end: Branch) -> tuple[int, int]:
+        """The number of a loop's counter, and its turns, from the branch that ends it: before its
+        body by the counter, or after it by the counter's next value."""
+        test = self.kernel.made.get(end.condition.number)
+        wanted = ENDS_AT if _leaves(end.then) else GOES_ON
+        if test is None or not test.operation.startswith(wanted) or len(test.operands) != 2:
+            raise UnknownTurns
+        counter, ahead = self.counter(test.operands[0])
+        limit = self.constant(test.operands[1])
+        turns = limit if ahead == 0 else limit - ahead + 1
+        if not 1 <= turns <= 1 << 31:
+            raise UnknownTurns
+        return counter, turns
+
+    def counter(self, x: Operand) -> tuple[int, int]:
+        """The number of the counter in an operand that is a counter, or one and a constant; and the
+        constant."""
+        made = self.kernel.made.get(x.number)
+        if made is not None and made.operation == "phi":
+            return self.begins_at_0(x.number, made), 0
+        if made is not None and made.operation == "iadd" and len(made.operands) == 2:
+            inner, more = made.operands
+            phi = self.kernel.made.get(inner.number)
+            if phi is not None and phi.operation == "phi":
+                return self.begins_at_0(inner.number, phi), self.constant(more)
+        raise UnknownTurns
+
+    def begins_at_0(self, number: int, phi: Made) -> int:
+        if not phi.operands or self.constant(phi.operands[0]) != 0:
+            raise UnknownTurns
+        return number
+
+    def constant(self, x: Operand) -> int:
+        made = self.kernel.made.get(x.number)
+        if made is None or made.operation != "load_const" or len(made.numbers) != 1:
+            raise UnknownTurns
+        return made.numbers[0]
+
+    def drawn(self, turns: int) -> Numbers:
+        """Values of a counter, one for each work-item: all are as frequent, in an order of their
+        own."""
+        count = self.values.items.count
+        even = np.arange(count, dtype=np.int64) * turns // count
+        return np.random.default_rng(turns).permutation(even)
+
+
+def _leaves(nodes: Sequence) -> bool:
+    """True if a side of a branch leaves the loop."""
+    return any(isinstance(node, Leave) and node.word == "break" for node in nodes)
+
+
+def weights(kernel: Kernel, items: Items) -> dict[int, float]:
+    """How often a work-item of these carries out each block, by its number; raises
+    UnknownTurns."""
+    found = _Weights(kernel, Values(kernel.made, items))
+    found.sequence(kernel.body, np.ones(items.count))
+    return found.found
+
+
+def blocks(nodes: Sequence) -> Iterator[Block]:
+    """The blocks of a tree, in order."""
+    for node in nodes:
+        match node:
+            case Block():
+                yield node
+            case Branch(_, then, otherwise):
+                yield from blocks(then)
+                yield from blocks(otherwise)
+            case Loop(body):
+                yield from blocks(body)

@@ -1,0 +1,145 @@
+"""The values of a kernel's definitions for work-items that are sampled: of those that only depend
+on ids, constants and the counters of loops.
+
+So a compiler's own conditions are asked how often they hold. Whatever else a value depends on, such
+as memory, makes it unknown.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explore.toolchain.shader_ir import Made, Operand
+
+Numbers = NDArray[np.int64]
+Known = Numbers | None
+Size = tuple[int, int, int]
+
+SAMPLED = 1 << 13  # work-items, where there are more
+MASK = (1 << 32) - 1
+LANES = "xyzw"
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Some work-items of a launch: their ids by dimension."""
+
+    group: tuple[Numbers, Numbers, Numbers]
+    local: tuple[Numbers, Numbers, Numbers]
+    size: Size  # of a group
+
+    @property
+    def count(self) -> int:
+        return len(self.group[0])
+
+    def global_ids(self) -> tuple[Numbers, ...]:
+        """The global ids, by dimension."""
+        parts = zip(self.group, self.local, self.size, strict=True)
+        return tuple(g * n + own for g, own, n in parts)
+
+
+def items_of(global_size: Size, size: Size, seed: int = 0) -> Items:
+    """All work-items of a launch, or so many of them, drawn at random."""
+    groups = [-(-a // n) for a, n in zip(global_size, size, strict=True)]
+    lengths = [*groups, *size]
+    count = int(np.prod(np.asarray(lengths, dtype=np.float64)))
+    if count <= SAMPLED:
+        each = np.indices(lengths).reshape(6, -1).astype(np.int64)
+    else:
+        random = np.random.default_rng(seed)
+        each = np.stack([random.integers(0, n, SAMPLED) for n in lengths]).astype(np.int64)
+    return Items((each[0], each[1], each[2]), (each[3], each[4], each[5]), size)
+
+
+@dataclass(slots=True)
+class Values:
+    """The values of definitions; `counters` are those of loops, set by whoever knows their
+    turns."""
+
+    made: Mapping[int, Made]
+    items: Items
+    counters: dict[int, Numbers] = field(default_factory=dict)
+    known: dict[int, tuple[Known, ...]] = field(default_factory=dict)
+
+    def of(self, x: Operand) -> Known:
+        """The value of an operand's first lane, as 32 bits with a sign; None if it is unknown."""
+        lanes = self.lanes(x.number)
+        at = LANES.find(x.lanes[0]) if x.lanes else 0
+        return lanes[at] if 0 <= at < len(lanes) else None
+
+    def lanes(self, number: int) -> tuple[Known, ...]:
+        """The values of all lanes of a definition."""
+        if number in self.counters:
+            return (self.counters[number],)
+        if number not in self.known:
+            self.known[number] = (None,)  # while it is asked for
+            made = self.made.get(number)
+            self.known[number] = (None,) if made is None else self._made(made)
+        return self.known[number]
+
+    def _made(self, m: Made) -> tuple[Known, ...]:
+        match m.operation:
+            case "load_const":
+                ones = np.ones(self.items.count, dtype=np.int64)
+                return tuple(_signed(ones * (n & MASK)) for n in m.numbers)
+            case "@load_workgroup_id":
+                return self.items.group
+            case "@load_local_invocation_id":
+                return self.items.local
+            case "@load_global_invocation_id":
+                return self.items.global_ids()
+            case "vec2" | "vec3" | "vec4":
+                return tuple(map(self.of, m.operands))
+        law = LAWS.get(m.operation)
+        given = [self.of(x) for x in m.operands]
+        if law is None or len(given) != law[0]:
+            return (None,)
+        some = [x for x in given if x is not None]
+        return (_signed(law[1](*some)),) if len(some) == len(given) else (None,)
+
+
+def _signed(x: Numbers) -> Numbers:
+    """The lowest 32 bits as a number with a sign."""
+    return (x + (1 << 31) & MASK) - (1 << 31)
+
+
+def _unsigned(x: Numbers) -> Numbers:
+    return x & MASK
+
+
+def _truth(holds: NDArray[np.bool_]) -> Numbers:
+    return -holds.astype(np.int64)
+
+
+Law = tuple[int, Callable[..., Numbers]]
+LAWS: Mapping[str, Law] = {
+    "mov": (1, lambda a: a),
+    "iadd": (2, lambda a, b: a + b),
+    "isub": (2, lambda a, b: a - b),
+    "imul": (2, lambda a, b: a * b),
+    "amul": (2, lambda a, b: a * b),
+    "imad24_ir3": (3, lambda a, b, c: a * b + c),
+    "ineg": (1, lambda a: -a),
+    "inot": (1, lambda a: ~a),
+    "iand": (2, lambda a, b: a & b),
+    "ior": (2, lambda a, b: a | b),
+    "ixor": (2, lambda a, b: a ^ b),
+    "ishl": (2, lambda a, b: a << (b & 31)),
+    "ishr": (2, lambda a, b: a >> (b & 31)),
+    "ushr": (2, lambda a, b: _unsigned(a) >> (b & 31)),
+    "imin": (2, np.minimum),
+    "imax": (2, np.maximum),
+    "umin": (2, lambda a, b: np.minimum(_unsigned(a), _unsigned(b))),
+    "umax": (2, lambda a, b: np.maximum(_unsigned(a), _unsigned(b))),
+    "umul_high": (2, lambda a, b: (_unsigned(a) * _unsigned(b)) >> 32),
+    "b2i32": (1, lambda a: (a != 0).astype(np.int64)),
+    **{f"b{w}csel": (3, lambda a, b, c: np.where(a != 0, b, c)) for w in ("", 16, 32)},
+    **{f"ige{w}": (2, lambda a, b: _truth(a >= b)) for w in ("", 8, 16, 32)},
+    **{f"ilt{w}": (2, lambda a, b: _truth(a < b)) for w in ("", 8, 16, 32)},
+    **{f"ieq{w}": (2, lambda a, b: _truth(a == b)) for w in ("", 8, 16, 32)},
+    **{f"ine{w}": (2, lambda a, b: _truth(a != b)) for w in ("", 8, 16, 32)},
+    **{f"uge{w}": (2, lambda a, b: _truth(_unsigned(a) >= _unsigned(b))) for w in ("", 8, 16, 32)},
+    **{f"ult{w}": (2, lambda a, b: _truth(_unsigned(a) < _unsigned(b))) for w in ("", 8, 16, 32)},
+}

@@ -1,0 +1,133 @@
+"""The last form of a kernel that Mesa's compilers print before instructions are chosen, read as a
+tree of loops and branches: what it is made of, whatever device it is for.
+
+It is a compiler's output: what is not understood is left out, and makes a value unknown.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+ENTRY = re.compile(r"^(?:MESA: info: )?impl \S+ \{$", re.MULTILINE)
+_BLOCK = re.compile(r"(?:(?:con|div) )?block b(\d+):")
+_IF = re.compile(r"if %(\d+)(?:\.([xyzw]))? \{")
+_MADE = re.compile(r"(?:(?:con|div)\s+)?\d+(?:x(\d+))?\s+%(\d+) = (@?[\w.]+) ?(.*)")
+_OPERAND = re.compile(r"%(\d+)(?:\.([a-p]+))?")
+_NUMBER = re.compile(r"0x([0-9a-f]{1,16})")
+MOST_LINES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An operand: the number of a definition, and which of its lanes are taken, if not all."""
+
+    number: int
+    lanes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A definition: its operation, its operands, and the numbers of a constant."""
+
+    operation: str
+    operands: tuple[Operand, ...]
+    numbers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block, with how many of each operation stand in it, one on each lane of a vector."""
+
+    number: int
+    operations: Counter[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """A `break`, or a `continue`, of the loop around."""
+
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A branch on a condition."""
+
+    condition: Operand
+    then: "Sequence"
+    otherwise: "Sequence"
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop, which a `break` inside ends."""
+
+    body: "Sequence"
+
+
+Node = Block | Leave | Branch | Loop
+Sequence = tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shader:
+    """A kernel: its tree, and all definitions by number."""
+
+    body: Sequence
+    made: Mapping[int, Made]
+
+
+@dataclass(slots=True)
+class _Reader:
+    lines: Iterator[str]
+    made: dict[int, Made] = field(default_factory=dict)
+
+    def sequence(self) -> tuple[Sequence, str]:
+        """The nodes up to the end of a pair of braces, and the line that ends them."""
+        found: list[Node] = []
+        for line in self.lines:
+            if line.startswith("}"):
+                return tuple(found), line
+            if line.endswith("loop {"):
+                found.append(Loop(self.sequence()[0]))
+            elif m := _IF.match(line):
+                then, end = self.sequence()
+                otherwise = self.sequence()[0] if "else" in end else ()
+                found.append(Branch(Operand(int(m[1]), m[2] or ""), then, otherwise))
+            elif m := _BLOCK.match(line):
+                found.append(Block(int(m[1]), Counter()))
+            elif line in ("break", "continue"):
+                found.append(Leave(line))
+            elif found:
+                self.instruction(line, found[-1])
+        return tuple(found), ""
+
+    def instruction(self, line: str, inside: Node) -> None:
+        """Take in the definition or the store of a line of the block `inside`."""
+        m = _MADE.match(line)
+        operation = m[3].split(".")[0] if m else line.split(" ", 1)[0]
+        if m:
+            operands = tuple(Operand(int(n), lanes) for n, lanes in _OPERAND.findall(m[4]))
+            numbers = tuple(int(n, 16) for n in _NUMBER.findall(m[4]))
+            is_number = operation == "load_const"
+            self.made[int(m[2])] = Made(operation, operands, numbers if is_number else ())
+        if isinstance(inside, Block) and operation:
+            lanes = 1 if m is None or operation.startswith("@") else int(m[1] or 1)
+            inside.operations[operation] += lanes
+
+
+def shader(printed: str) -> Shader | None:
+    """The last kernel in what a compiler printed; None if there is none."""
+    entries = list(ENTRY.finditer(printed))
+    if not entries:
+        return None
+    lines = printed[entries[-1].end() :].split("\n", MOST_LINES)
+    reader = _Reader(iter([_plain(line) for line in lines]))
+    body, _ = reader.sequence()
+    return Shader(body, reader.made)
+
+
+def _plain(line: str) -> str:
+    """A line without its beginning and its comment."""
+    return line.removeprefix("MESA: info: ").split("//")[0].strip()
