@@ -26,7 +26,7 @@ from explore.results.derivation_steps import laws_of, outline_of, stage_of
 from explore.results.front import by_id, front, nothing_fits, pick, usable
 from explore.results.lost_forms import lost_lines
 from explore.results.record_json import to_line
-from explore.results.records import Peer, Record, Step, latest
+from explore.results.records import Peer, Predicted, Record, Step, latest
 from explore.run.run import Run, limits_of
 from explore.run.trusted_plans import TrustedPlans
 from ir.errors import UserError
@@ -102,12 +102,20 @@ def print_front(run: Run, found: Sequence[Record]) -> int:
     lines += [_beside(peer, found) for peer in run.peers]
     lines += told_of_times(run.records, known.bounds)
     if known.options.get("profile"):
-        lines.append(
-            f"{known.device} is not here: nothing ran. Times are predicted by a cost model, "
-            "to rank variants by; they are not measurements."
-        )
+        lines.append(_not_here(known.device, run.records))
     print("\n".join(lines))
     return 0 if found else 1
+
+
+def _not_here(device: str, records: Sequence[Record]) -> str:
+    """The line that tells what times on a device that is not here are."""
+    outcomes = [r.outcome for r in latest(records)]
+    compiled = next((o.code[0] for o in outcomes if isinstance(o, Predicted) and o.code), None)
+    by = f"from what {compiled.compiler} made of the kernels" if compiled else "by a cost model"
+    return (
+        f"{device} is not here: nothing ran. Times are predicted {by}, "
+        "to rank variants by; they are not measurements."
+    )
 
 
 def _beside(peer: Peer, found: Sequence[Record]) -> str:

@@ -11,6 +11,7 @@ _FIRST = ("id", "family", "form", "stored", "status", "stage", "reason", "time_n
 _REST = (
     *("memory_bytes", "workspace_bytes", "prepack_ns", "build_ns", "error", "code_bytes"),
     *("clock", "device_ns", "slowdown", "flops", "traffic_bytes", "elapsed_s", "key"),
+    *("least_ns", "most_ns", "spills"),
 )
 
 

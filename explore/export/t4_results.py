@@ -27,9 +27,9 @@ _INVALIDITY: dict[Stage, str] = {
 
 
 def to_t4(records: Sequence[Record], environment: Environment) -> dict[str, Any]:
-    """The T4 document of the variants that were tried on the device; predicted ones are left
-    out."""
-    tried = [r for r in latest(records) if not isinstance(r.outcome, Predicted)]
+    """The T4 document of the variants that were tried on the device, or compiled for it; of others,
+    times are only guessed, and they are left out."""
+    tried = [r for r in latest(records) if not isinstance(r.outcome, Predicted) or r.outcome.code]
     document = {
         "schema_version": SCHEMA_VERSION,
         "metadata": {
@@ -57,6 +57,7 @@ def schema() -> dict[str, Any]:
 def _result(record: Record) -> dict[str, Any]:
     outcome = record.outcome
     measured = outcome if isinstance(outcome, Measured) else None
+    predicted = isinstance(outcome, Predicted)
     return {
         "timestamp": str(datetime.fromtimestamp(record.unix_s, UTC)),
         "configuration": {
@@ -65,7 +66,7 @@ def _result(record: Record) -> dict[str, Any]:
             "stored": " ".join(record.variant.stored),
             **dict(record.variant.parameters),
         },
-        "objectives": ["time", "memory"],
+        "objectives": ["predicted time" if predicted else "time", "memory"],
         "times": {
             "compilation_time": _ms(measured.build_ns) if measured else 0.0,
             "runtimes": [_ms(ns) for ns in measured.runs_ns] if measured else [],
@@ -75,7 +76,7 @@ def _result(record: Record) -> dict[str, Any]:
         },
         "invalidity": _invalidity(outcome),
         "correctness": 1 if measured else 0,
-        "measurements": _measurements(record, measured) if measured else [],
+        "measurements": _measurements(record, measured) if measured else _compiled(record),
     }
 
 
@@ -90,6 +91,24 @@ def _measurements(record: Record, measured: Measured) -> list[dict[str, Any]]:
         ("slowdown", measured.slowdown, "times"),
         ("error", measured.error, ""),
     )
+    return [{"name": n, "value": v, "unit": u} for n, v, u in found if v is not None]
+
+
+def _compiled(record: Record) -> list[dict[str, Any]]:
+    """What a device's compiler made of a variant that never ran, and the time predicted of it."""
+    outcome = record.outcome
+    if not isinstance(outcome, Predicted):
+        return []
+    found: list[tuple[str, float | int | str | None, str]] = [
+        ("predicted time", _ms(outcome.time_ns), "ms"),
+        ("memory", record.memory_bytes, "bytes"),
+        ("spills", outcome.spills, ""),
+    ]
+    for code in outcome.code:
+        own = {"code": code.bytes, "private": code.private_bytes, "threads": code.threads}
+        found += [
+            (f"{code.kernel} {name}", n, "") for name, n in {**own, **dict(code.done)}.items()
+        ]
     return [{"name": n, "value": v, "unit": u} for n, v, u in found if v is not None]
 
 

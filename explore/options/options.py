@@ -112,6 +112,15 @@ class Options:
             usual="one a core",
         ),
     )
+    compile: int = field(
+        default=64,
+        metadata=way(
+            "--compile",
+            whole_from(0),
+            "N",
+            "with --profile: variants to compile, where the device's compiler is installed",
+        ),
+    )
     strategy: Strategy = field(
         default="guided",
         metadata=way(
@@ -157,6 +166,7 @@ class Options:
         """Refuse options that make no sense, whoever gives them."""
         demand_whole("variants", self.variants, least=1)
         demand_whole("seed", self.seed, least=0)
+        demand_whole("compile", self.compile, least=0)
         if self.jobs is not None:
             demand_whole("jobs", self.jobs, least=1, most=MOST_JOBS)
         if self.max_memory is not None:
@@ -212,6 +222,7 @@ class Options:
             max_error=known.maybe("max_error", known.number),
             time_limit=known.maybe("time_limit_s", known.number),
             jobs=known.maybe("jobs", lambda n: known.whole(n, least=1, most=MOST_JOBS)),
+            compile=known.given("compile", known.whole, usual.compile),
             strategy=known.given("strategy", lambda n: known.one_of(n, STRATEGIES), usual.strategy),
             against=tuple(map(peer_named, _names(known, "against"))),
             sizes=_sizes(known),
@@ -230,6 +241,7 @@ class Asked(TypedDict, total=False):
     max_error: float | str | None
     time_limit: float | str | None
     jobs: int | str | None
+    compile: int | str
     strategy: Strategy
     against: str | Sequence[str]
     sizes: Mapping[str, int] | Sequence[str]

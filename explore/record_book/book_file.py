@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 VARIABLE = "CONVLIFT_RECORDS"  # names another file; the empty text, none
 FILE = "records.sqlite"
-FORMAT, READ = 2, (1, 2)  # a file of format 1 has no facts of devices
+FORMAT, READ = 3, (1, 2, 3)
 PATIENCE = 20.0  # seconds that a process waits for others
 
 TABLES = {
@@ -41,8 +41,11 @@ TABLES = {
   place INTEGER NOT NULL, version TEXT NOT NULL, facts TEXT NOT NULL, unix_s REAL NOT NULL,
   UNIQUE (place, version)
 )""",
+    "code": """CREATE TABLE code (
+  key TEXT NOT NULL UNIQUE, unix_s REAL NOT NULL, details BLOB NOT NULL
+)""",
 }
-ABSENT = {1: ("device_facts",)}
+ABSENT = {1: ("device_facts", "code"), 2: ("code",)}  # tables, by format
 
 
 def user_file() -> Path | None:

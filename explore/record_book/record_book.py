@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from explore.record_book.program_identity import Identity
 from ir.errors import UserError
 
 LIMIT = 64 << 20  # bytes of a book
+MOST_CODE = 10_000  # kernels whose code is kept, a kilobyte each
 LEFT = 0.75  # of the limit, once that is passed
 BEST = 16  # the fastest and the leanest of a program on a device, which are forgotten last
 
@@ -162,6 +164,31 @@ class RecordBook:
         key = place.device, place.platform, place.driver, place.limits, version
         found = [f for (text,) in self._rows(sql, key) for f in _readable({"facts": text}, _facts)]
         return found[0] if found else None
+
+    # ---- what compilers made of kernels
+
+    def code(self, key: str) -> str | None:
+        """The text that was kept under a key; None if there is none that can be read."""
+        if "code" in self._absent:
+            return None
+        rows = self._rows("SELECT details FROM code WHERE key = ?", (key,))
+        out = zlib.decompressobj()
+        try:
+            return out.decompress(rows[0][0], TEXT).decode() if rows else None
+        except (zlib.error, TypeError, UnicodeDecodeError):
+            return None
+
+    def keep_code(self, key: str, text: str) -> None:
+        """Keep a text under a key, and forget the oldest beyond the most that are kept."""
+        with self._changing():
+            self._connection.execute(
+                "INSERT OR REPLACE INTO code VALUES (?, ?, ?)",
+                [key, time.time(), zlib.compress(text.encode(), 6)],
+            )
+            self._connection.execute(
+                "DELETE FROM code WHERE key IN (SELECT key FROM code ORDER BY unix_s DESC"
+                f" LIMIT -1 OFFSET {MOST_CODE})"
+            )
 
     # ---- its size
 

@@ -10,7 +10,8 @@ from explore.report.traffic_against_bounds import (
     least_traffic,
     sums_on_chip,
 )
-from explore.results.records import Bounds, Clock, Failed, Measured, Record, Variant
+from explore.results.kernel_code import KernelCode
+from explore.results.records import Bounds, Clock, Failed, Measured, Predicted, Record, Variant
 
 
 def summary(record: Record, bounds: Bounds) -> list[str]:
@@ -36,8 +37,21 @@ def _outcome(record: Record) -> Iterator[tuple[str, str]]:
             yield "error", f"{error:.1e}"
             yield "prepack", show_time(prepack)
             yield "code", show_bytes(code)
-        case _:
-            yield "time", f"{show_time(record.time_ns)} (predicted, never run)"
+        case Predicted(time, code, least, most):
+            between = f", {show_time(least)} to {show_time(most)}" if least and most else ""
+            yield "time", f"{show_time(time)} (predicted, never run{between})"
+            yield from (("compiled", code_words(c)) for c in code)
+
+
+def code_words(code: KernelCode) -> str:
+    """What a compiler made of a kernel, in words."""
+    spilled = f"{code.spills}:{code.fills} spills:fills, {show_bytes(code.private_bytes)} private"
+    numbers = [f"{n:g} {name.replace('_', ' ')}" for name, n in code.counts]
+    items = ", ".join(f"{n:.4g} {name.replace('_', ' ')}" for name, n in code.done)
+    return (
+        f"{code.kernel}: {show_bytes(code.bytes)}, {spilled}, {code.threads:.0%} of the threads; "
+        f"{', '.join(numbers)}; a work-item does {items or 'what is not known'} ({code.compiler})"
+    )
 
 
 def clock_words(clock: Clock) -> str:

@@ -86,6 +86,8 @@ def _spread(record: Record) -> str:
             return "few runs"
         case Measured(spread=spread, noisy=noisy):
             return f"{spread:.1%} noisy" if noisy else f"{spread:.1%}"
+        case Predicted(code=code) as predicted if code:
+            return f"compiled, {predicted.spills} spilled" if predicted.spills else "compiled"
         case Predicted():
             return "predicted"
         case Failed():

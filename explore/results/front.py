@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from explore.options.units import show_bytes, show_time
-from explore.results.records import Failed, Measured, Record, latest
+from explore.results.kernel_code import KernelCode
+from explore.results.records import Failed, Measured, Predicted, Record, latest
 from ir.errors import UserError
 from ir.text.suggest import no_such
 
 T = TypeVar("T")
-Objective = Literal["time", "memory", "error", "workspace"]
+Objective = Literal[
+    "time", "memory", "error", "workspace", "predicted", "spills", "private", "code", "threads"
+]
 DEFAULT: tuple[Objective, ...] = ("time", "memory")
 
 _VALUE: dict[Objective, Callable[[Record], float | None]] = {
@@ -19,7 +22,18 @@ _VALUE: dict[Objective, Callable[[Record], float | None]] = {
     "memory": lambda r: r.memory_bytes,
     "error": lambda r: r.error,
     "workspace": lambda r: r.workspace_bytes,
+    "predicted": lambda r: r.time_ns if isinstance(r.outcome, Predicted) else None,
+    "spills": lambda r: r.outcome.spills if isinstance(r.outcome, Predicted) else None,
+    "private": lambda r: _of_code(r, lambda c: c.private_bytes),
+    "code": lambda r: _of_code(r, lambda c: c.bytes),
+    "threads": lambda r: _of_code(r, lambda c: -c.threads),  # more are better
 }
+
+
+def _of_code(record: Record, number: Callable[[KernelCode], float]) -> float | None:
+    """The largest of a number of the kernels that were compiled; None if none were."""
+    code = record.outcome.code if isinstance(record.outcome, Predicted) else ()
+    return max(map(number, code), default=None)
 
 
 def objectives(names: Sequence[str]) -> tuple[Objective, ...]:
@@ -69,22 +83,30 @@ def front(
     limits: Limits | None = None,
 ) -> list[Record]:
     """The records on the front, of each variant's latest round, fastest first."""
-    found = usable(records, limits, early="error" in objectives)
+    spilling = not {"spills", "private"}.isdisjoint(objectives)
+    found = usable(records, limits, "error" in objectives, spilling)
     return pareto(found, lambda r: tuple(_cost(r, o) for o in objectives))
 
 
 def usable(
-    records: Sequence[Record], limits: Limits | None = None, early: bool = False
+    records: Sequence[Record],
+    limits: Limits | None = None,
+    early: bool = False,
+    spilling: bool = False,
 ) -> list[Record]:
     """The records that can be picked: their results are right and within the limits, and they ran
     to the end or are predictions.
 
     Variants that were given up as too slow count where `early` or a limit on errors asks for them:
-    they may be more exact.
+    they may be more exact. Of predictions, those that the device's compiler was asked about count
+    alone, if there are any; and of these, those that spill no registers, unless `spilling`.
     """
     asked = limits or Limits()
     early = early or asked.max_error is not None
-    return [r for r in latest(records) if _ran(r, early) and asked.admit(r)]
+    found = [r for r in latest(records) if _ran(r, early) and asked.admit(r)]
+    compiled = [r for r in found if isinstance(r.outcome, Predicted) and r.outcome.code]
+    lean = [r for r in compiled if _VALUE["spills"](r) == 0]
+    return (compiled if spilling else lean) or compiled or found
 
 
 def pick(

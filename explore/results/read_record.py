@@ -8,6 +8,7 @@ from typing import Any
 
 from codegen.plan import Buffer, Kernel, Plan, Role
 from explore.options.stored_fields import LARGEST, LONG, PLAIN, TEXT, Damaged, Fields
+from explore.results.kernel_code import code_from
 from explore.results.records import (
     CLOCKS,
     STAGES,
@@ -155,7 +156,18 @@ def outcome_from(fields: Fields) -> Outcome:
                 fields.maybe("error", lambda n: fields.number(n, most=1e300)),
             )
         case _:
-            return Predicted(_time(fields, "time_ns"))
+            return _predicted(fields)
+
+
+def _predicted(fields: Fields) -> Predicted:
+    """The prediction in these fields; runs of older versions have no code in it."""
+    code = () if fields.values.get("code") is None else fields.objects("code", most=FEW)
+    return Predicted(
+        _time(fields, "time_ns"),
+        tuple(map(code_from, code)),
+        fields.maybe("least_ns", lambda n: _time(fields, n)),
+        fields.maybe("most_ns", lambda n: _time(fields, n)),
+    )
 
 
 def _measured(fields: Fields) -> Measured:

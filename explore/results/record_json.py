@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any, TypeAlias
 
 from codegen.plan import Buffer, Kernel, Plan
+from explore.results.kernel_code import code_json
 from explore.results.records import (
     Failed,
     Measured,
@@ -83,6 +84,7 @@ def outcome_json(outcome: Outcome) -> Json:
     """The outcome of a variant as a JSON object."""
     measured = outcome if isinstance(outcome, Measured) else None
     failed = outcome if isinstance(outcome, Failed) else None
+    predicted = outcome if isinstance(outcome, Predicted) else None
     return {
         "status": _STATUS[type(outcome)],
         "stage": failed.stage if failed else None,
@@ -103,6 +105,10 @@ def outcome_json(outcome: Outcome) -> Json:
         "device_ns": measured.device_ns if measured else None,
         "kernels_ns": list(measured.kernels_ns) if measured else [],
         "stopped_early": measured.stopped_early if measured else False,
+        "code": [code_json(code) for code in predicted.code] if predicted else [],
+        "least_ns": predicted.least_ns if predicted else None,
+        "most_ns": predicted.most_ns if predicted else None,
+        "spills": predicted.spills if predicted else None,
     }
 
 

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from codegen.plan import Plan
 from explore.bounds.least_traffic import Products
+from explore.results.kernel_code import KernelCode
 
 Stage = Literal["constrain", "emit", "prove", "build", "run", "verify"]
 Clock = Literal["end to end", "device"]
@@ -118,10 +119,22 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """The outcome of a variant that the cost model ranked for a device that is not here; it never
-    ran."""
+    """The outcome of a variant that never ran, for a device that is not here: its time by a model.
+
+    Where the device's compiler was asked, `code` is what it made of each kernel that runs, and the
+    time, from these numbers, lies between `least_ns` and `most_ns` if the model is right.
+    """
 
     time_ns: float
+    code: tuple[KernelCode, ...] = ()
+    least_ns: float | None = None
+    most_ns: float | None = None
+
+    @property
+    def spills(self) -> int | None:
+        """The registers that the kernels move to memory and back; None if they were not
+        compiled."""
+        return sum(c.spills + c.fills for c in self.code) if self.code else None
 
 
 Outcome: TypeAlias = Measured | Failed | Predicted

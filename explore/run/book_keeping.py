@@ -62,17 +62,19 @@ class BookKeeping:
     place: Place
     note: Callable[[str], None]
     failed: bool = field(default=False)
+    codes: RecordBook | None = None  # where compiled kernels are kept
 
     @staticmethod
     @contextmanager
     def begun(records: Records, program: Program, target: Target) -> "Iterator[BookKeeping]":
-        """The side of a run of a program on a target, of which nothing is kept unless a device is
-        there."""
+        """The side of a run of a program on a target. Where no device is there, nothing is kept of
+        variants, but what compilers make of kernels is."""
         with ExitStack() as stack:
-            book = opened(records, _say) if target.device is not None else None
+            book = opened(records, _say)
             if book is not None:
                 stack.enter_context(book)
-            yield BookKeeping(book, subject_of(program), place_of(target), _say)
+            ours = book if target.device is not None else None
+            yield BookKeeping(ours, subject_of(program), place_of(target), _say, codes=book)
 
     def tell(self, options: Options, before: float) -> Recalled:
         """What was known for a search at a time since 1970; it is told too."""

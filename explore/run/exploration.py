@@ -4,19 +4,20 @@ again."""
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from explore.measure.front_again import measure_again
 from explore.measure.kept_references import kept_reference
 from explore.measure.reference_worker import reference_in_time
+from explore.offline.compile_best import CompileBest
 from explore.options.options import Options
 from explore.peers.peers import measure_peers
 from explore.record_book.recalled import Recalled
 from explore.report.progress import Watch
 from explore.results.lost_forms import LostForm
-from explore.results.records import Failed, Record
+from explore.results.records import Failed, Record, latest
 from explore.results.store import Store
 from explore.run.bench import Bench
 from explore.run.book_keeping import BookKeeping
@@ -31,6 +32,8 @@ from explore.run.trusted_plans import TrustedPlans
 from explore.search.rounds import Rounds
 from explore.space.rough_cost import predicted
 from explore.space.search_domain import narrowing
+from explore.toolchain.offline_devices import DEVICES
+from explore.toolchain.toolchain import installed
 from explore.workers.hands import Hands
 from explore.workers.workers import Workers
 from ir.core.nodes import Program
@@ -69,8 +72,34 @@ class Exploration:
             loop = self._loop(found, deriving, device, before)
             finished = loop.run()
             builders.close()
-            self._measured_again(device, loop.clock)
+            if self.target.device is None:
+                self._compiled(loop.clock)
+            else:
+                self._measured_again(device, loop.clock)
         return finished
+
+    def _compiled(self, clock: RunClock) -> None:
+        """Compile the variants that look best, where the device's compiler is installed."""
+        name, options, note = self.target.profile.name, self.options, self.watch.note
+        if name not in DEVICES or not options.compile:
+            return
+        toolchain = installed()
+        if toolchain is None:
+            note(f"ranked by a cost model alone: `explore toolchain mali` compiles for {name}")
+            return
+        note(f"compiling the {options.compile} variants that look best, by {toolchain.compiler}")
+        best = CompileBest(
+            *(toolchain, self.target.profile, options.compile, options.workers),
+            *(self.books.codes, clock.late),
+        )
+
+        def took(record: Record) -> None:
+            self.store.append([replace(record, elapsed_s=clock.elapsed())])
+
+        best.run(latest(self.store.records()), options.seed, took)
+        note(
+            f"{counted(best.asked, 'kernel')} compiled, {len(best.known) - best.asked} kept before"
+        )
 
     def _derived(self, deriving: Derivations) -> Candidates:
         """The candidates of all forms."""

@@ -12,7 +12,9 @@ from explore.results.kernel_code import KernelCode
 from explore.results.records import Failed
 from explore.toolchain.offline_devices import DEVICES, OfflineDevice
 from explore.toolchain.read_statistics import Statistics, of_adreno, of_mali
+from explore.toolchain.sampled_values import Size
 from explore.toolchain.toolchain import Said, TookTooLong, Toolchain, emulated
+from explore.toolchain.work_done import work_done
 
 LIMIT = 120.0  # seconds a kernel
 WARM = "shaders"  # the folder of OpenCL's own functions as they were compiled before
@@ -24,10 +26,13 @@ _REGISTERS = 24  # whole registers of four numbers with which an Adreno's waves 
 
 @dataclass(frozen=True, slots=True)
 class CompileKernel:
-    """A task to compile one kernel's text for a device."""
+    """A task to compile one kernel's text for a device; its launch tells how often its blocks are
+    carried out."""
 
     number: int
     text: str
+    global_size: Size
+    group: Size
     toolchain: Toolchain
     profile: str
     limit_s: float = LIMIT
@@ -51,7 +56,7 @@ def compile_kernel(task: CompileKernel) -> KernelCode | Failed:
             said = emulated(toolchain, words, task.limit_s, variables)
         except TookTooLong as error:
             return Failed("build", f"the compiler {error}", timed_out=True)
-        return _code(said, device, toolchain)
+        return _code(said, device, task)
 
 
 def warm_up(toolchain: Toolchain, profile: str, limit_s: float) -> str | None:
@@ -75,17 +80,17 @@ def warm_up(toolchain: Toolchain, profile: str, limit_s: float) -> str | None:
     return None
 
 
-def _code(said: Said, device: OfflineDevice, toolchain: Toolchain) -> KernelCode | Failed:
+def _code(said: Said, device: OfflineDevice, task: CompileKernel) -> KernelCode | Failed:
     """The code of the kernel that was compiled, from what the program and the compiler printed."""
-    found = of_adreno(said.complaints) if device.maker == "adreno" else of_mali(said.complaints)
+    found = of_adreno(said.out) if device.maker == "adreno" else of_mali(said.out)
     facts = _KERNEL.search(said.out)
     if "\nbuilt\n" not in said.out or facts is None or found is None:
-        return Failed("build", _why(said), said.out + said.complaints[-4000:])
+        return Failed("build", _why(said), said.out[-8000:])
     return KernelCode(
         kernel=facts[1],
-        compiler=f"{toolchain.compiler} for {device.profile}",
+        compiler=f"{task.toolchain.compiler} for {device.profile}",
         counts=found.counts,
-        done=(),
+        done=work_done(found, task.global_size, task.group),
         bytes=_bytes(found),
         spills=found.spills,
         fills=found.fills,
@@ -110,7 +115,7 @@ def _threads(found: Statistics, device: OfflineDevice) -> float:
 
 def _why(said: Said) -> str:
     """The reason why nothing was compiled, in the compiler's words."""
-    lines = [line.strip() for line in (said.out + "\n" + said.complaints).splitlines()]
+    lines = [line.strip() for line in said.out.splitlines()]
     told = [line for line in lines if "error" in line.lower()]
     last = [line for line in lines if line and not line.startswith(("device ", "failed "))]
     if said.status:

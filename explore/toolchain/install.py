@@ -138,7 +138,7 @@ def _made(packages: list[Path], identity: str, say: Say) -> Toolchain:
     words = [str(made.root / "usr/bin/tcc"), "-o", PROGRAM, f"{PROGRAM}.c", loader]
     said = emulated(made, words, BUILD_LIMIT)
     if said.status or not made.program.is_file():
-        raise UserError(f"the toolchain does not work here: {said.complaints.strip()[-300:]}")
+        raise UserError(f"the toolchain does not work here: {said.out.strip()[-300:]}")
     told = {"identity": made.identity, "compiler": made.compiler}
     write_whole(made.folder / TOLD, json.dumps(told, indent=1) + "\n")
     return made

@@ -2,11 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 
 BLOCK = re.compile(r"^block(\d+) \{$(.*?)^\}", re.MULTILINE | re.DOTALL)
-_BIFROST = re.compile(r"^\t([*+])\s+(?:\S+ = )?([A-Z][A-Z0-9_]*)(\.v2f16)?", re.MULTILINE)
-_VALHALL = re.compile(r"^   (?:[^=\n]* = )?([A-Z][A-Z0-9_]*)(\.v2f16)?", re.MULTILINE)
+_NAME = r"([A-Z][A-Z0-9_]*)(?:\.(v2f16|i\d{1,3}))?"
+_BIFROST = re.compile(rf"^\t([*+])\s+(?:\S+ = )?{_NAME}", re.MULTILINE)
+_VALHALL = re.compile(rf"^   (?:[^=\n]* = )?{_NAME}", re.MULTILINE)
+PAIR, WORD = "v2f16", 32  # bits of a word
 MESSAGES = ("LOAD", "STORE", "LD_", "ST_", "ATOM", "BARRIER")
 SHIFTS = ("LSHIFT", "RSHIFT", "ARSHIFT", "LROT", "MUX", "POPCOUNT", "CLZ")
 # What Valhall's other two units carry out, as the compiler's own line of statistics divides them.
@@ -15,7 +16,7 @@ FMA = ("FMA", "FADD", "FCMP", "FMIN", "FMAX")
 
 def machine_blocks(printed: str) -> dict[int, Counter[str]]:
     """For each block of the last kernel in what was printed: its tuples, instructions,
-    multiply-adds, messages, and of Valhall's units."""
+    multiply-adds, messages, the words that these move, and what Valhall's units do."""
     start = printed.rfind("\nblock0 {")
     found = BLOCK.finditer(printed, max(start, 0)) if start >= 0 else iter(())
     return {int(m[1]): _counted(m[2]) for m in found}
@@ -24,25 +25,27 @@ def machine_blocks(printed: str) -> dict[int, Counter[str]]:
 def _counted(body: str) -> Counter[str]:
     counts = Counter[str]()
     bifrost = _BIFROST.findall(body)
-    for slot, name, pair in bifrost:
+    for slot, name, kind in bifrost:
         counts["tuples"] += slot == "*"
-        counts.update(_of(name, bool(pair)))
+        counts.update(_of(name, kind))
     if not bifrost:
-        for name, pair in _VALHALL.findall(body):
-            counts.update(_of(name, bool(pair)))
+        for name, kind in _VALHALL.findall(body):
+            counts.update(_of(name, kind))
             counts[_unit(name)] += 1
     return counts
 
 
-def _of(name: str, pair: bool) -> Iterator[str]:
-    """What an instruction counts as."""
+def _of(name: str, kind: str) -> dict[str, int]:
+    """What an instruction on numbers of a kind counts as."""
     if name == "NOP":
-        return
-    yield "instructions"
+        return {}
+    found = {"instructions": 1}
     if name.startswith("FMA"):
-        yield from ["multiply_adds"] * (1 + pair)
+        found["multiply_adds"] = 2 if kind == PAIR else 1
     if name.startswith(MESSAGES):
-        yield "messages"
+        bits = int(kind[1:]) if kind.startswith("i") else WORD
+        found |= {"messages": 1, "words": max(1, bits // WORD)}
+    return found
 
 
 def _unit(name: str) -> str:

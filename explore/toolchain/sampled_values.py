@@ -113,6 +113,11 @@ def _truth(holds: NDArray[np.bool_]) -> Numbers:
     return -holds.astype(np.int64)
 
 
+def _chosen(test: Numbers, a: Numbers, b: Numbers) -> Numbers:
+    found: Numbers = np.where(test != 0, a, b)
+    return found
+
+
 Law = tuple[int, Callable[..., Numbers]]
 LAWS: Mapping[str, Law] = {
     "mov": (1, lambda a: a),
@@ -135,7 +140,7 @@ LAWS: Mapping[str, Law] = {
     "umax": (2, lambda a, b: np.maximum(_unsigned(a), _unsigned(b))),
     "umul_high": (2, lambda a, b: (_unsigned(a) * _unsigned(b)) >> 32),
     "b2i32": (1, lambda a: (a != 0).astype(np.int64)),
-    **{f"b{w}csel": (3, lambda a, b, c: np.where(a != 0, b, c)) for w in ("", 16, 32)},
+    **{f"b{w}csel": (3, _chosen) for w in ("", 16, 32)},
     **{f"ige{w}": (2, lambda a, b: _truth(a >= b)) for w in ("", 8, 16, 32)},
     **{f"ilt{w}": (2, lambda a, b: _truth(a < b)) for w in ("", 8, 16, 32)},
     **{f"ieq{w}": (2, lambda a, b: _truth(a == b)) for w in ("", 8, 16, 32)},

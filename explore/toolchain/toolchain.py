@@ -43,11 +43,10 @@ class Toolchain:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The output of a program that ended by itself: what it printed, its complaints, and its exit
-    status."""
+    """The output of a program that ended by itself: what it printed, complaints in their place, and
+    its exit status."""
 
     out: str
-    complaints: str
     status: int
 
 
@@ -91,15 +90,11 @@ def emulated(
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=subprocess.STDOUT,  # what belongs together comes in both
     ) as process:
         try:
-            out, complaints = process.communicate(timeout=limit_s)
+            out, _ = process.communicate(timeout=limit_s)
         except subprocess.TimeoutExpired:
             process.kill()
             raise TookTooLong(f"took longer than {limit_s:g} s") from None
-    return Said(_text(out), _text(complaints), process.returncode)
-
-
-def _text(output: bytes) -> str:
-    return output[:MOST].decode(errors="replace")
+    return Said(out[:MOST].decode(errors="replace"), process.returncode)

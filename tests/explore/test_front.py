@@ -11,14 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codegen.plan import Plan
+from codegen.plan import Kernel, Plan
 from explore.measure.front_again import contenders, measure_again
 from explore.measure.measure_variant import Again, Passes
 from explore.report.table import front_lines
 from explore.results.front import Limits, by_id, front, objectives, pareto, pick, usable
+from explore.results.kernel_code import KernelCode
 from explore.results.pace import Reading
-from explore.results.record_json import to_json
-from explore.results.records import Failed, Measured, Record
+from explore.results.read_record import from_line
+from explore.results.record_json import to_json, to_line
+from explore.results.records import Failed, Measured, Predicted, Record, Variant
 from explore.results.store import Store
 from explore.workers.done import Done
 from ir.errors import UserError
@@ -285,3 +287,56 @@ def test_what_was_measured_in_the_worst_of_a_spell_is_measured_beside_the_front(
     doubtful = replace(doubtful, outcome=worst)
     assert contenders([best, calm]) == [best]
     assert contenders([best, doubtful]) == [best, doubtful]
+
+
+def a_plan(memory: int) -> Plan:
+    """A plan of one kernel that takes so many bytes."""
+    return Plan((Kernel("k_", (1, 1, 1), (1, 1, 1), (), False, ""),), (), memory, 0)
+
+
+def compiled(id: str, time_ns: float, memory: int, spills: int, private: int = 0) -> Record:
+    """A variant that a device's compiler was asked about."""
+    code = KernelCode(
+        kernel="k_",
+        compiler="a compiler",
+        counts=(),
+        done=(),
+        bytes=int(time_ns),
+        spills=spills,
+        fills=2 * spills,
+        private_bytes=private,
+        local_bytes=0,
+        threads=1.0,
+        group_items=256,
+    )
+    return Record(
+        Variant(f"naive-0000000{id}", "naive", (), plan=a_plan(memory)),
+        Predicted(time_ns, (code,), time_ns / 2, 2 * time_ns),
+        round=1,
+    )
+
+
+def guessed(id: str, time_ns: float, memory: int) -> Record:
+    """A variant that a cost model ranked alone."""
+    plan = a_plan(memory)
+    return Record(Variant(f"naive-0000000{id}", "naive", (), plan=plan), Predicted(time_ns))
+
+
+def test_where_some_variants_were_compiled_they_alone_are_proposed() -> None:
+    lean, quick = compiled("1", 9.0, 10, 0), compiled("2", 5.0, 20, 0)
+    found = front([guessed("3", 1.0, 1), lean, quick])
+    assert found == [quick, lean]
+    assert front([guessed("3", 1.0, 1)]) == [guessed("3", 1.0, 1)]
+
+
+def test_a_variant_that_spills_is_proposed_only_if_all_do_or_spills_are_asked_for() -> None:
+    spilling, lean = compiled("1", 1.0, 10, 3), compiled("2", 5.0, 20, 0)
+    assert front([spilling, lean]) == [lean]
+    assert front([spilling]) == [spilling]
+    assert front([spilling, lean], ("predicted", "memory", "spills")) == [spilling, lean]
+
+
+def test_a_compiled_variants_json_is_read_as_it_was() -> None:
+    record = compiled("1", 7.0, 10, 2, 16)
+    again = from_line(to_line(record))
+    assert again.outcome == record.outcome

@@ -21,6 +21,7 @@ WRITTEN = {
     "max_error": ("1e-3", 1e-3),
     "time_limit": ("10m", 600.0),
     "jobs": ("2", 2),
+    "compile": ("12", 12),
     "strategy": ("random", "random"),
     "against": ("torch", ("torch",)),
     "sizes": ("C=64", {"C": 64}),

@@ -220,10 +220,11 @@ def test_a_book_of_the_older_format_is_read_and_brought_up_where_it_may_be_writt
     book.close()
     with sqlite3.connect(book.file) as connection:
         connection.execute("DROP TABLE device_facts")
+        connection.execute("DROP TABLE code")
         connection.execute("PRAGMA user_version = 1")
         connection.execute("PRAGMA journal_mode = DELETE")
     shipped = sqlite3.connect(f"{book.file.resolve().as_uri()}?mode=ro", uri=True)
-    assert absent_from(shipped) == ("device_facts",)
+    assert absent_from(shipped) == ("device_facts", "code")
     shipped.close()
     with RecordBook(book.file) as now:
         assert len(now.of_program(identity())) == 5
@@ -415,3 +416,14 @@ def test_processes_that_write_one_book_lose_nothing_when_one_is_killed(tmp_path:
     with RecordBook(file) as book:
         held = {e.record.variant.id for e in book.every()}
     assert {line.strip() for lines in said for line in lines} <= held
+
+
+def test_what_a_compiler_made_of_a_kernel_is_kept_by_its_key(tmp_path: Path) -> None:
+    with RecordBook(tmp_path / "book.sqlite") as book:
+        assert book.code("a") is None
+        book.keep_code("a", "one")
+        book.keep_code("a", "two")
+        assert book.code("a") == "two"
+        assert book.code("b") is None
+    with RecordBook(tmp_path / "book.sqlite") as book:
+        assert book.code("a") == "two"

@@ -181,12 +181,15 @@ def test_a_kernel_is_compiled_for_a_device_that_is_not_here(profile: str) -> Non
     toolchain = installed()
     if toolchain is None:
         pytest.skip("the toolchain is not installed: explore toolchain mali")
-    found = compile_kernel(CompileKernel(0, SCALE, toolchain, profile))
+    found = compile_kernel(CompileKernel(0, SCALE, (64, 1, 1), (8, 1, 1), toolchain, profile))
     assert isinstance(found, KernelCode), found
     assert found.kernel == "scale_"
     assert (found.spills, found.fills, found.threads) == (0, 0, 1.0)
     assert found.bytes > 0
     assert found.instructions > 3
-    wrong = compile_kernel(CompileKernel(0, SCALE.replace("fma", "fmad"), toolchain, profile))
+    assert dict(found.done)["multiply_adds"] == 1
+    assert dict(found.done)["messages"] == 2
+    text = SCALE.replace("fma", "fmad")
+    wrong = compile_kernel(CompileKernel(0, text, (64, 1, 1), (8, 1, 1), toolchain, profile))
     assert isinstance(wrong, Failed)
     assert "fmad" in wrong.reason

@@ -1,0 +1,53 @@
+"""What compilers made of kernels before: kept in the user's records by the text, the launch and the
+compiler."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from explore.options.stored_fields import Damaged, Fields, loaded
+from explore.record_book.record_book import RecordBook
+from explore.results.kernel_code import KernelCode, code_from, code_json
+from explore.results.records import Failed
+from explore.toolchain.compile_kernel import CompileKernel
+from ir.errors import UserError
+
+KEPT = 1  # the form of what is kept, and of how work is counted
+
+
+def key_of(task: CompileKernel) -> str:
+    """The key of a task: the sha256 of all that its result depends on."""
+    parts = [
+        *(task.text, task.global_size, task.group, task.profile, task.toolchain.identity, KEPT)
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def kept(book: RecordBook | None, task: CompileKernel) -> KernelCode | Failed | None:
+    """What was kept of a task; None if nothing was, or nothing that can be read."""
+    text = None if book is None else book.code(key_of(task))
+    if text is None:
+        return None
+    try:
+        fields = loaded(text, "code")
+        return _failed(fields) if "reason" in fields.values else code_from(fields)
+    except (Damaged, ValueError):
+        return None
+
+
+def keep(book: RecordBook | None, task: CompileKernel, found: KernelCode | Failed) -> None:
+    """Keep what became of a task, unless its time was up, or the book cannot be written."""
+    if book is None or not book.writable or (isinstance(found, Failed) and found.timed_out):
+        return
+    said: Mapping[str, Any] = (
+        {"reason": found.reason} if isinstance(found, Failed) else code_json(found)
+    )
+    try:
+        book.keep_code(key_of(task), json.dumps(said, allow_nan=False))
+    except UserError:
+        return
+
+
+def _failed(fields: Fields) -> Failed:
+    return Failed("build", fields.text("reason"))

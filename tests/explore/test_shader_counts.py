@@ -1,0 +1,157 @@
+"""Tests of what is read in a compiler's output: how often blocks are carried out, what stands in
+them, and what time that makes."""
+
+import random
+
+import numpy as np
+import pytest
+
+from codegen.plan import Kernel
+from explore.offline.device_rates import RATES
+from explore.offline.time_of_code import code_time
+from explore.results.kernel_code import KernelCode
+from explore.toolchain.block_weights import UnknownTurns, weights
+from explore.toolchain.machine_blocks import machine_blocks
+from explore.toolchain.offline_devices import DEVICES
+from explore.toolchain.read_statistics import Statistics
+from explore.toolchain.sampled_values import LAWS, Values, items_of
+from explore.toolchain.shader_ir import Made, Operand, shader
+from explore.toolchain.work_done import work_done
+
+# A loop of `turns` turns; inside, a branch that items below `bound` take.
+TEXT = """impl __wrapped_k_ {{
+    block b0:    // preds:
+    32x3    %6 = @load_global_invocation_id
+    32      %0 = load_const (0x00000000 = 0.000000)
+    32      %1 = load_const ({turns:#010x})
+    32      %2 = load_const ({bound:#010x})
+                 // succs: b1
+    loop {{
+        block b1:    // preds: b0 b6
+        32     %11 = phi b0: %0 (0x0), b6: %69
+        32     %15 = {end}
+        if %15 {{
+            block b2:// preds: b1
+            break
+        }} else {{
+            block b3:  // preds: b1, succs: b4
+        }}
+        block b4:    // preds: b3
+        32     %20 = ilt32 %6.x, %2
+        if %20 {{
+            block b5:// preds: b4
+            32x4   %30 = ffma %7, %8, %9
+        }} else {{
+            block b6:// preds: b4
+            32     %31 = ffma %7, %8, %9
+        }}
+        block b7:    // preds: b5 b6
+        32     %68 = load_const (0x00000001)
+        32     %69 = iadd.nsw %11, %68 (0x1)
+    }}
+    block b8:    // preds: b2
+    @store_global (%161, %89) (wrmask=xyzw)
+}}
+
+block0 {{
+   r0 = LSHIFT_OR.i32 r61, u256, u261.b2
+}} -> block1
+
+block5 {{
+   r5 = FMA.f32 r12, r51, ^r5
+   r6 = FMA.v2f16 r12, r51, ^r6
+   r12 = LOAD.i128 ^r48, ^r49, byte_offset:0
+}} -> block7
+"""
+TOP, NEXT = "ige32 %11, %1", "ige32 %69, %1"
+
+
+@pytest.mark.parametrize("end", [TOP, NEXT, "uge32 %11, %1"])
+def test_a_loops_blocks_are_carried_out_as_often_as_it_turns(end: str) -> None:
+    turns, bound = random.randint(1, 500), random.randint(0, 64)
+    kernel = shader(TEXT.format(turns=turns, bound=bound, end=end))
+    assert kernel is not None
+    found = weights(kernel, items_of((64, 1, 1), (8, 1, 1)))
+    assert found[0] == found[8] == 1
+    assert found[4] == turns
+    assert found[5] == pytest.approx(turns * bound / 64)
+    assert found[6] == pytest.approx(turns * (64 - bound) / 64)
+
+
+@pytest.mark.parametrize("end", ["flt32 %11, %1", "ige32 %6, %1", "ige32 %11, %6"])
+def test_a_loop_whose_end_is_not_a_counters_is_unknown(end: str) -> None:
+    kernel = shader(TEXT.format(turns=4, bound=4, end=end))
+    assert kernel is not None
+    with pytest.raises(UnknownTurns):
+        weights(kernel, items_of((64, 1, 1), (8, 1, 1)))
+
+
+def test_a_work_item_does_what_its_blocks_hold_as_often_as_they_are_carried_out() -> None:
+    text = TEXT.format(turns=10, bound=16, end=TOP)
+    done = dict(work_done(Statistics((), 0, 0, text), (64, 1, 1), (8, 1, 1)))
+    assert done["products"] == pytest.approx(10 * (4 * 16 + 48) / 64)
+    assert done["multiply_adds"] == pytest.approx(3 * 10 * 16 / 64)
+    assert done["words"] == pytest.approx(4 * 10 * 16 / 64)
+    assert done["sfu"] == 1
+
+
+def test_of_a_kernel_that_was_not_printed_nothing_is_known() -> None:
+    assert work_done(Statistics((), 0, 0, "no kernel"), (64, 1, 1), (8, 1, 1)) == ()
+    assert machine_blocks("block0 {") == {}
+
+
+def test_tuples_of_bifrost_are_counted_by_their_first_slots() -> None:
+    text = "\nblock0 {\nid(0) nbb\n\t* NOP\n\t+    r1 = IADD.s32 r2, r3\n"
+    text += "\t*    r4 = FMA.f32 r1, r2, r4\n\t+    LOAD.i32 r15, t1, byte_offset:0\n1f00 \n}\n"
+    assert machine_blocks(text) == {
+        0: {"tuples": 2, "instructions": 3, "multiply_adds": 1, "messages": 1, "words": 1}
+    }
+
+
+@pytest.mark.parametrize("name", sorted(LAWS))
+def test_laws_of_values_keep_to_32_bits(name: str) -> None:
+    """Each law on numbers of 32 bits gives one, and on ids what NumPy's 32-bit arithmetic gives."""
+    dice = np.random.default_rng()
+    items = items_of((64, 1, 1), (8, 1, 1))
+    count, law = LAWS[name]
+    made = {n: Made("phi", ()) for n in range(count)}
+    made[9] = Made(name, tuple(Operand(n) for n in range(count)))
+    given = {n: dice.integers(-(2**31), 2**31, items.count) for n in range(count)}
+    found = Values(made, items, dict(given)).of(Operand(9))
+    assert found is not None
+    assert (np.abs(found + 0.5) < 2**31).all()
+    wide = law(*given.values())
+    assert ((found - wide) % 2**32 == 0).all()
+
+
+def test_ids_are_those_of_the_launch() -> None:
+    items = items_of((6, 4, 1), (3, 2, 1))
+    x, y, _ = items.global_ids()
+    assert sorted(zip(x.tolist(), y.tolist(), strict=True)) == [
+        (a, b) for a in range(6) for b in range(4)
+    ]
+
+
+def code(**done: float) -> KernelCode:
+    return KernelCode(
+        *("k_", "a compiler", (), tuple(done.items()), 16, 0, 0, 0, 0, 1.0, 256),
+    )
+
+
+LAUNCH = Kernel("k_", (1024, 4, 1), (8, 1, 1), (), False, "")
+
+
+def test_each_device_that_is_compiled_for_has_rates() -> None:
+    assert RATES.keys() == DEVICES.keys()
+
+
+def test_a_kernel_that_does_more_takes_longer_and_the_prediction_lies_in_its_range() -> None:
+    rates = RATES["mali-g72"]
+    few = code_time(code(instructions=90.0, tuples=80.0, messages=9.0), LAUNCH, {}, rates, 12)
+    many = code_time(code(instructions=900.0, tuples=800.0, messages=9.0), LAUNCH, {}, rates, 12)
+    assert few is not None
+    assert many is not None
+    assert few.time_ns < many.time_ns
+    for found in (few, many):
+        assert found.least_ns <= found.time_ns <= found.most_ns
+    assert code_time(code(), LAUNCH, {}, rates, 12) is None
