@@ -26,8 +26,8 @@ from explore.network_graph.network_layers import Layers
 from explore.options.options import Options
 from explore.run.book_keeping import BookKeeping
 from explore.run.candidates import Candidates, candidates
-from explore.run.derivations import Derivations
 from explore.run.target import Target
+from explore.space.derivations import Derivations
 from explore.space.rough_cost import predicted
 from explore.workers.workers import Workers
 from ir.core.nodes import Program

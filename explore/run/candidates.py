@@ -15,9 +15,9 @@ from explore.options.options import POOL, Options
 from explore.record_book.recalled import NOTHING, Hint, Recalled
 from explore.report.why_nothing import no_candidate
 from explore.results.records import Record, Variant
-from explore.run.derivations import Derivations, Deriving, Here, Named, Saw
 from explore.search.search import Search
 from explore.search.search_over import search_over
+from explore.space.derivations import Derivations, Deriving, Here, Named, Saw
 from explore.space.derive_at import DeriveAt
 from explore.space.derive_form import Derived
 from explore.space.forms_to_derive import Derive, others, tasks

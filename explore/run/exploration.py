@@ -22,7 +22,6 @@ from explore.results.store import Store
 from explore.run.bench import Bench
 from explore.run.book_keeping import BookKeeping
 from explore.run.candidates import Candidates, candidates
-from explore.run.derivations import Derivations
 from explore.run.ledger import Ledger
 from explore.run.loop import Loop
 from explore.run.round_builds import RoundBuilds
@@ -30,6 +29,7 @@ from explore.run.run_clock import RunClock
 from explore.run.target import Target
 from explore.run.trusted_plans import TrustedPlans
 from explore.search.rounds import Rounds
+from explore.space.derivations import Derivations
 from explore.space.rough_cost import predicted
 from explore.space.search_domain import narrowing
 from explore.toolchain.offline_devices import DEVICES

@@ -9,7 +9,7 @@ from typing import Any
 from explore.building.build_variant import Made
 from explore.results.records import Failed, Record
 from explore.run.candidates import Candidates
-from explore.run.derivations import Derivations
+from explore.space.derivations import Derivations
 from explore.workers.done import Done
 from explore.workers.workers import Workers
 

@@ -20,6 +20,7 @@ from explore.options.options import Strategy
 from explore.search.cost_model import expected_improvement
 from explore.search.forecast import Outlook, coarse_log, outlook
 from explore.search.kernel_table import Floats, KernelTable
+from explore.search.turns import stratified
 
 NEAR = 12  # of the fastest, so many are looked around
 AT_ONCE = 6  # in one round
@@ -27,8 +28,6 @@ ENOUGH = 8  # variants that ran: from fewer nothing is learned
 _GOOD = math.log(2.0)  # slower than the fastest: what is like this may be faster
 FEW = 4  # of a form, in one round, while fewer of it are known
 _HOPE = 2.0  # standard deviations
-_BLUR = math.log(2.0)  # estimates closer than this say nothing
-_TWICE = math.log(2.0)
 LOST = 4  # of a family that failed, while none ran: it is not seen to any more for its own sake
 
 
@@ -219,45 +218,6 @@ class Search:
         logs = [coarse_log(self._times[i] or math.inf) for i in ranked]
         worth = [i for i, log in zip(ranked, logs, strict=True) if log <= logs[0] + _GOOD]
         self._table = self._table.followed_by(self._grow(parents, worth))
-
-
-def stratified(
-    strata: Sequence[tuple[Hashable, ...]], estimate: Floats, random: np.random.Generator
-) -> list[int]:
-    """An order of candidates that takes one from each stratum in turn, and likewise from finer
-    strata inside each.
-
-    In the finest, those come first that are likely to be quick by their estimates. A family whose
-    quickest is estimated to be slower than the quickest of all joins later, a turn for each time
-    that it is twice as slow.
-    """
-    blurred = estimate + _BLUR * random.standard_normal(len(strata))
-    members = [int(i) for i in np.argsort(blurred, kind="stable")]
-    return _in_turns(members, strata, 0, lambda i: float((estimate[i] - estimate.min()) / _TWICE))
-
-
-def _in_turns(
-    members: list[int],
-    strata: Sequence[tuple[Hashable, ...]],
-    depth: int,
-    slower: Callable[[int], float],
-) -> list[int]:
-    """The members in turns, one from each stratum at this depth, each in turns of finer ones; at
-    depth 0 a stratum joins as many turns late as its least `slower` says."""
-    groups: dict[tuple[Hashable, ...], list[int]] = {}
-    for i in members:
-        groups.setdefault(strata[i][depth : depth + 1], []).append(i)
-    if () in groups:
-        return members
-    ordered = [_in_turns(group, strata, depth + 1, slower) for group in groups.values()]
-    late = [0 if depth else int(min(map(slower, group))) for group in ordered]
-    turns = max((len(group) + n for group, n in zip(ordered, late, strict=True)), default=0)
-    return [
-        group[turn - n]
-        for turn in range(turns)
-        for group, n in zip(ordered, late, strict=True)
-        if 0 <= turn - n < len(group)
-    ]
 
 
 def front_at(wanted: Floats, memory: Floats, logs: Floats) -> Floats:

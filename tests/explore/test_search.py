@@ -19,8 +19,9 @@ from explore.run.ledger import Ledger
 from explore.search.forecast import outlook, trust
 from explore.search.kernel_table import KernelTable
 from explore.search.rounds import Rounds
-from explore.search.search import Search, Shares, front_at, run, stratified
+from explore.search.search import Search, Shares, front_at, run
 from explore.search.search_over import search_over
+from explore.search.turns import stratified
 from explore.search.variant_rows import kernel_table, strata
 from explore.space.neighbours import ladders, moves
 

@@ -1,0 +1,52 @@
+"""The order in which candidates of different strata take turns."""
+
+# key: i candidate
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
+
+from explore.search.kernel_table import Floats
+
+_BLUR = math.log(2.0)  # estimates closer than this say nothing
+_TWICE = math.log(2.0)
+
+
+def stratified(
+    strata: Sequence[tuple[Hashable, ...]], estimate: Floats, random: np.random.Generator
+) -> list[int]:
+    """An order of candidates that takes one from each stratum in turn, and likewise from finer
+    strata inside each.
+
+    In the finest, those come first that are likely to be quick by their estimates. A family whose
+    quickest is estimated to be slower than the quickest of all joins later, a turn for each time
+    that it is twice as slow.
+    """
+    blurred = estimate + _BLUR * random.standard_normal(len(strata))
+    members = [int(i) for i in np.argsort(blurred, kind="stable")]
+    return _in_turns(members, strata, 0, lambda i: float((estimate[i] - estimate.min()) / _TWICE))
+
+
+def _in_turns(
+    members: list[int],
+    strata: Sequence[tuple[Hashable, ...]],
+    depth: int,
+    slower: Callable[[int], float],
+) -> list[int]:
+    """The members in turns, one from each stratum at this depth, each in turns of finer ones; at
+    depth 0 a stratum joins as many turns late as its least `slower` says."""
+    groups: dict[tuple[Hashable, ...], list[int]] = {}
+    for i in members:
+        groups.setdefault(strata[i][depth : depth + 1], []).append(i)
+    if () in groups:
+        return members
+    ordered = [_in_turns(group, strata, depth + 1, slower) for group in groups.values()]
+    late = [0 if depth else int(min(map(slower, group))) for group in ordered]
+    turns = max((len(group) + n for group, n in zip(ordered, late, strict=True)), default=0)
+    return [
+        group[turn - n]
+        for turn in range(turns)
+        for group, n in zip(ordered, late, strict=True)
+        if 0 <= turn - n < len(group)
+    ]
