@@ -41,7 +41,7 @@ from ir.core.types import (
     scalar_of,
     show_type,
 )
-from ir.elaborate.environment import Argument, Env, Helper, Made, Sized, Written, place
+from ir.elaborate.environment import EACH, Argument, Env, Helper, Made, Sized, Written, place
 from ir.elaborate.functions import apply, as_lam, function, function_of, stride_of
 from ir.elaborate.patterns import Kept, bind, is_global, keep, settle
 from ir.elaborate.primitives import PRIMITIVES
@@ -230,7 +230,8 @@ class Elaborator:
         in messages."""
         x = self.value(a, env)
         if scalar_of(type_of(x)) is None:
-            raise UserError(f"{word} needs numbers, found {show_type(type_of(x))}", place(a))
+            hint = EACH if isinstance(type_of(x), Array) else ""
+            raise UserError(f"{word} needs numbers, found {show_type(type_of(x))}{hint}", place(a))
         return x
 
     def is_weak(self, a: Argument) -> bool:

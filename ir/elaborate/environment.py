@@ -9,6 +9,7 @@ from ir.core.terms import free, fresh
 from ir.errors import Span
 from ir.text.surface import Definition, Name, Surface
 
+EACH = "; `map` does it with each element"  # of an array where a number is needed
 PRELUDE = "<prelude>"
 
 

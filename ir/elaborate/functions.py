@@ -34,6 +34,11 @@ from ir.text.surface import (
 )
 from ir.text.written_sizes import at_least_one
 
+OF_ONE_ARRAY = {  # what those mean who give one array to a function of two numbers
+    "max": "; `maximum(xs)` is the largest element",
+    "min": "; `minimum(xs)` is the smallest element",
+}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Closure:
@@ -202,7 +207,8 @@ def check_count(c: Recursion, f: Global, args: tuple[Argument, ...], span: Span)
         return
     usage = _usage(f)
     at = place(args[high]) if len(args) > high else span
-    raise UserError(f"{usage} takes {_many(low, high)}, found {len(args)}", at)
+    hint = OF_ONE_ARRAY.get(f.name.text, "") if len(args) == 1 else ""
+    raise UserError(f"{usage} takes {_many(low, high)}, found {len(args)}{hint}", at)
 
 
 def _parts(p: SurfacePattern, count: int, span: Span) -> tuple[SurfacePattern, ...]:

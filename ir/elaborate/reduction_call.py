@@ -6,6 +6,7 @@ from ir.core.nodes import Expr, Lam
 from ir.core.number_types import cast, narrow_real, narrowed
 from ir.core.type_rules import type_of
 from ir.core.types import Array, Tuple, Type, equal, show_type
+from ir.elaborate.environment import EACH
 from ir.elaborate.primitive_call import Call
 from ir.errors import UserError
 
@@ -51,7 +52,8 @@ def _folding(c: Call, acc: Type, elem: Type) -> Lam:
         if explained or equal(_numbers(elem), elem) or not _fits(c, acc, _numbers(elem)):
             raise
         hint = "`flatten` joins all dimensions of an array"
-        raise UserError(f"{error.message}; {hint}", error.span) from error
+        said = error.message.removesuffix(EACH)
+        raise UserError(f"{said}; {hint}", error.span) from error
 
 
 def _numbers(t: Type) -> Type:

@@ -8,6 +8,7 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
 from ir.errors import Span, UserError
+from ir.text.other_languages import hint_for
 from ir.text.suggest import did_you_mean
 
 LONGEST = 1_000_000  # characters of a program
@@ -128,15 +129,16 @@ def _unexpected(error: UnexpectedToken, before: list[Token], text: str, name: st
     if expected == {"_CALL"} and len(before) >= 2:
         return _two_in_a_row(before[-2], before[-1], text, name)
     found = "the end" if token.type == "$END" else f"`{token}`"
+    elsewhere = hint_for(before, token, text)
     if expected >= EXPRESSION and before[-1].type in ENDS:
-        hint = "; a body in brackets begins on a new line" if _apart(before, text) else ""
+        hint = "; a body in brackets begins on a new line" if _apart(before, text) else elsewhere
         at = span_of(token, text, name)
         return UserError(f"found {found}, expected the body of `let`{hint}", at)
     hint = did_you_mean(str(token), WORDS) if token.type == "NAME" else ""
     if token.type == "WHERE" or (token.type == "NAME" and {"COMMA", "$END"} <= expected):
-        hint = hint or "; one `where` ends the file"
+        hint = hint or elsewhere or "; one `where` ends the file"
     return UserError(
-        f"found {found}, expected {_spell(expected)}{hint}", span_of(token, text, name)
+        f"found {found}, expected {_spell(expected)}{hint or elsewhere}", span_of(token, text, name)
     )
 
 
@@ -155,6 +157,7 @@ def _two_in_a_row(first: Token, second: Token, text: str, name: str) -> UserErro
     """The UserError for two names in a row, `a b`: the parser took b for the start of the next
     definition."""
     hint = did_you_mean(str(first), WORDS) if first.type == "NAME" else ""
+    hint = hint_for([], first, text) or hint
     at = span_of(first if hint else second, text, name)
     found = f"found `{first}`" if hint else f"found `{second}` after an expression"
     return UserError(f"{found}, expected an operator or a definition name(…) = …{hint}", at)
