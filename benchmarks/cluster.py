@@ -48,7 +48,7 @@ from explore.run.worker_pools import device_pool
 from ir.errors import UserError
 from ir.program_file import text_of
 
-HERE, THERE = "192.0.2.1", "192.0.2.2"  # of the two hosts: addresses for documentation
+HERE, THERE = "198.51.100.1", "198.51.100.2"  # of the two hosts: addresses for documentation
 BEST = 8  # variants whose times are compared, alone and beside busy devices
 TINY = """tiny(const weights : [[float]K]M, xs : [float]N) =
   map(window -> map(kernel -> dot(window, kernel), weights), slide(K, 1, xs))
@@ -284,6 +284,9 @@ def _cut(link: str, folder: Path, seconds: float, told: list[str]) -> None:
 def two_hosts() -> Iterator[tuple[str, str]]:
     """A network namespace and the name of the link to it; both are gone in the end."""
     namespace, link = f"convlift-{os.getpid()}", f"cl{os.getpid()}"
+    taken = subprocess.run(["ip", "route"], check=True, capture_output=True, text=True).stdout
+    if HERE.rpartition(".")[0] in taken:
+        raise UserError(f"expected no network that has {HERE}, found\n{taken}")
     _ip("netns", "add", namespace)
     try:
         _ip("link", "add", link, "type", "veth", "peer", "name", "there", "netns", namespace)
@@ -318,7 +321,7 @@ def scheduler_at(host: str) -> Iterator[Any]:
 def worker_in(namespace: str, scheduler: str, owns: int | None) -> Iterator[None]:
     """A worker in a network namespace, which owns the device of a number or builds."""
     command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--nthreads", "1"]
-    command += ["--no-dashboard", "--memory-limit", "0"]
+    command += ["--no-dashboard", "--memory-limit", "0", "--host", THERE]
     command += [] if owns is None else ["--resources", f"{PREFIX}{owns}=1"]
     with subprocess.Popen(
         ["ip", "netns", "exec", namespace, *command], stderr=subprocess.DEVNULL
