@@ -4,12 +4,13 @@
     python -m benchmarks.cluster alike   [--variants 12]
     python -m benchmarks.cluster hosts   [--variants 24] [--cut 10]
 
-`speedup` measures the same variants, in random order, with each device that `--own` names for
-itself and with all of them at once: how many a second, and how their times differ when the others
-are busy. The devices must be of one kind.
+`speedup` measures variants in random order with all devices that `--own` names at once; then, as
+many as `--few-limit` seconds allow of the same, which need not be built again, with all devices and
+with one: how many a second. Then it compares the times of the best on each device alone and while
+the others are busy. The devices must be of one kind.
 
-`alike` explores a program without a cluster, and on one of three workers, of which one is killed
-and one is stopped in the middle; the variants and their kernels must be the same.
+`alike` explores a program without a cluster, and on one where three workers measure, of which one
+is killed and one is stopped in the middle; the variants and their kernels must be the same.
 
 `hosts` (root, Linux) makes a network namespace, which is a host of its own, begins two workers in
 it, and cuts the link between the hosts while a run measures there.
@@ -24,6 +25,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from tempfile import mkdtemp
@@ -94,26 +96,36 @@ def speedup(given: argparse.Namespace) -> None:
         families=given.families,
         sizes=dict(sizes),
         jobs=given.jobs,
-        time_limit=given.time_limit,
     )
-    paces = {}
-    for name, numbers, count in (
-        ("all", own, given.variants),
-        ("all again", own, given.few),
-        ("one", own[:1], given.few),
+    runs = {}
+    for name, numbers, limit in (
+        ("all", own, given.time_limit),
+        ("all-again", own, given.few_limit),
+        ("one", own[:1], given.few_limit),
     ):
-        run = _explored(source, options, numbers, given.out / name.replace(" ", "-"))
-        first = [r for r in run.records if r.round == 0][:count]
-        paces[name] = pace_of(first)
+        limited = replace(options, time_limit=limit)
+        runs[name] = first_round(_explored(source, limited, numbers, given.out / name))
+        failed = sum(isinstance(r.outcome, Failed) for r in runs[name])
+        pace = pace_of(runs[name])
+        say(f"{name}: {len(runs[name])} variants, {failed} failed, {pace:.2f} a second")
+    for name in ("all", "all-again"):
+        common = len(set(ids(runs["one"])) & set(ids(runs[name])))
+        several, one = (pace_of(runs[each][:common]) for each in (name, "one"))
         say(
-            f"{name}: devices {','.join(map(str, numbers))}: {len(first)} variants, "
-            f"{sum(isinstance(r.outcome, Failed) for r in first)} failed, "
-            f"{paces[name]:.2f} a second"
+            f"{name}: the first {common} at {several:.2f} a second, with one device {one:.2f}: "
+            f"{several / (len(own) * one):.3f} of linear"
         )
-    linear = len(own) * paces["one"]
-    for name in ("all", "all again"):
-        say(f"{name}: {paces[name] / linear:.3f} of linear speed-up")
     compare_busy(Run(given.out / "all"), [d for d in working(devices()) if d.index in own])
+
+
+def first_round(run: Run) -> list[Record]:
+    """The records of a run before its front was measured again, in the order they came."""
+    return sorted((r for r in run.records if r.round == 0), key=lambda r: r.elapsed_s)
+
+
+def ids(records: Sequence[Record]) -> list[str]:
+    """The names of the variants of records."""
+    return [r.variant.id for r in records]
 
 
 def _explored(source: Source, options: Options, own: Sequence[int], folder: Path) -> Run:
@@ -178,28 +190,27 @@ def _levels(pool: Any) -> list[Level]:
 
 
 def alike(given: argparse.Namespace) -> None:
-    """Compare a run without a cluster with one of three workers, two of which are lost."""
+    """Compare a run without a cluster with one where three workers measure and two are lost."""
     options = Options(variants=given.variants, strategy="random", jobs=1, families=("registers",))
     source, said, target = Source(TINY, "tiny"), list[str](), target_of(None, None, ())
     here, _ = start(source, options, target, given.out / "here", False)
     assert target.device is not None
     own = target.device.index
     with (
-        cluster_of([own, own], 1) as made,
+        cluster_of([own] * 3, 1) as made,
         joined(made.scheduler_address, 1, said.append) as there,
     ):
         target = target_of(there.kinds()[0], None, ())
         owners = [w for w, hired in there.hired().items() if hired.device is not None]
-        killed, stopped = (_pid_of(there.client, worker) for worker in owners)
+        killed, stopped = (_pid_of(there.client, worker) for worker in owners[:2])
         loss = Thread(target=_lose, args=(given.out / "there", killed, stopped), daemon=True)
         loss.start()
         try:
             run, finished = start(source, options, target, given.out / "there", False, there)
         finally:
             os.kill(stopped, signal.SIGKILL)
-    first = [[r for r in each.records if r.round == 0] for each in (here, run)]
-    same = [r.variant.id for r in first[0]] == [r.variant.id for r in first[1]]
-    plans = [r.variant.plan for r in first[0]] == [r.variant.plan for r in first[1]]
+    made = [{r.variant.id: r.variant.plan for r in first_round(each)} for each in (here, run)]
+    same, plans = made[0].keys() == made[1].keys(), made[0] == made[1]
     for line in said:
         say(line)
     say(f"finished: {finished}; the same variants: {same}; the same kernels: {plans}")
@@ -255,7 +266,7 @@ def hosts(given: argparse.Namespace) -> None:
         )
         took = time.monotonic() - begun
         knife.join()
-    first = [r for r in run.records if r.round == 0]
+    first = first_round(run)
     failed = [r.outcome.reason for r in first if isinstance(r.outcome, Failed)]
     for line in (*cut, *said):
         say(line)
@@ -343,7 +354,7 @@ def main(argv: Sequence[str]) -> None:
     options.add_argument("how", choices=tuple(HOW))
     options.add_argument("--layer", default="vgg-7")
     options.add_argument("--variants", type=int, default=None)
-    options.add_argument("--few", type=int, default=200, help="variants of the later runs")
+    options.add_argument("--few-limit", type=float, default=60.0, help="seconds of a later run")
     options.add_argument("--families", default="blocked,registers,winograd")
     options.add_argument("--own", default="0,1", help="numbers of devices of one kind")
     options.add_argument("--jobs", type=int, default=None)

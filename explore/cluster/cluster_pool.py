@@ -21,10 +21,12 @@ from explore.cluster.on_worker import Recipe, dismiss, do, key_of, outcome, prep
 from explore.results.records import Failed
 from explore.workers.done import Done
 from explore.workers.wait_any import wait_any
+from ir.errors import UserError
 
 GRACE = 30.0  # seconds after its limit in which a worker must answer; it may replace its child
 START = 180.0  # seconds that a worker has to prepare
 LOOK = 1.0  # seconds between looks at who is there
+NOBODY = 300.0  # seconds that tasks wait where no worker is left
 TRIES = 3  # workers that may be lost over a task, before the task is to blame
 
 Find = Callable[[], Mapping[str, Any]]  # the workers there are, by address, with their devices
@@ -65,6 +67,7 @@ class ClusterPool:
         self._news: SimpleQueue[tuple[str, Any]] = SimpleQueue()
         self._dismissed: list[Any] = []  # held, so that the workers hear of it
         self._looked = 0.0
+        self._alone: float | None = None  # since when tasks wait where no worker is left
         reading, self._bell = os.pipe()
         self._ear: Connection[Any, Any] = Connection(reading, writable=False)
         self.step()
@@ -123,7 +126,22 @@ class ClusterPool:
             for worker in [w for w, held in self._held.items() if now > held.until]:
                 self._left_out.add(worker)
                 self._lose(worker, "does not answer and is left out")
+            self._mind(now)
         self._dispatch()
+
+    def _mind(self, now: float) -> None:
+        """Say it once where tasks wait and no worker is left; a UserError if none has come for
+        long."""
+        if self._any() or not self._waiting:
+            self._alone = None
+        elif self._alone is None:
+            self._alone = now
+            self._note(f"no worker is left to {self._stage}: waiting for one to join")
+        elif now - self._alone > NOBODY:
+            raise UserError(
+                f"no worker to {self._stage} has joined the cluster for {NOBODY:g} s: go on with "
+                "`explore resume`"
+            )
 
     # ---- workers
 

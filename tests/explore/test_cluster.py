@@ -171,6 +171,24 @@ def test_a_task_over_which_workers_are_lost_again_and_again_is_to_blame() -> Non
         assert isinstance(done.result, Failed)
 
 
+def test_tasks_that_no_worker_is_left_for_wait_a_while_and_then_the_run_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cluster_pool, "LOOK", 0.0)
+    said = list[str]()
+    recipe = Recipe(nap_and_double, plain, "run", 2.0)
+    with ClusterPool(None, dict, recipe, said.append) as pool:
+        pool.step()
+        assert said == []  # nothing waits
+        pool.submit(1)
+        pool.step()
+        pool.step()
+        assert said == ["no worker is left to run: waiting for one to join"]
+        monkeypatch.setattr(cluster_pool, "NOBODY", 0.0)
+        with pytest.raises(UserError, match="explore resume"):
+            pool.results(5)
+
+
 def test_a_worker_owns_the_device_that_its_resource_names() -> None:
     assert owned_by({f"{PREFIX}3": 1.0, "GPU": 2.0}) == 3
     assert owned_by({"GPU": 1.0}) is None
