@@ -129,7 +129,8 @@ def _numbers(found: object) -> np.ndarray:
 
 
 def geometry(r: Random) -> Geometry:
-    """A random geometry in one, two or three dimensions, with random numbers."""
+    """A random transposed convolution in one, two or three dimensions: strides, pads, dilations,
+    groups, and an image and weights of normally distributed numbers, all drawn from `r`."""
     d = r.choice((1, 2, 2, 3))
     groups, most = r.choice((1, 1, 2, 3)), 5 if d < 3 else 3
     at = [r.randint(1, most) for _ in range(d)]

@@ -26,8 +26,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A folder for the cache of builds that only the tests use, and no file of records, so that the
-    user's are neither read nor changed. The processes of one call of pytest share it."""
+    """Point the cache of builds to a temporary folder, and switch the record book off, so that the
+    user's are neither read nor changed. All processes that one call of pytest starts share the
+    folder."""
     mine = tmp_path_factory.getbasetemp()
     folder = (mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine) / "cache"
     folder.mkdir(exist_ok=True)

@@ -116,7 +116,8 @@ def cells(place: Place) -> list[Cell]:
 
 
 def is_own(place: Place) -> bool:
-    """True if a place is private memory without guards or scattered vectors."""
+    """True if all cells of a place are in private memory and have no guard, and the place has no
+    vector whose lanes are scattered in memory."""
     own = (c.memory.space is Space.PRIVATE and c.guard == ALWAYS for c in cells(place))
     return all(own) and not is_scattered(place)
 

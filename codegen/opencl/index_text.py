@@ -87,7 +87,9 @@ class _Spelling:
         self.anywhere = anywhere
 
     def least(self, atom: Quot | Rem) -> int | None:
-        """The least value of a division's operand where the text stands; None if it is unknown."""
+        """The least value that the dividend of a quotient or remainder can have; None if it is
+        unknown. Assumptions of the dividend count unless the text may run where they do not hold
+        (`anywhere`)."""
         return (unassumed(atom.index) if self.anywhere else atom.index).lo
 
     def variable(self, key: str) -> str:

@@ -1,4 +1,5 @@
-"""Lines about what is known: of a program before its search, and of a book."""
+"""Lines of text on what a record book holds: on one program, before its search begins, and on the
+whole book."""
 
 import time
 from collections.abc import Iterator
@@ -10,7 +11,8 @@ from ir.text.counted import counted
 
 
 def told_of(known: Recalled) -> Iterator[str]:
-    """Lines on what a search begins from; none if nothing is known."""
+    """Lines on what the search of one program begins from: its best variants of earlier runs, or
+    else those that were good for other programs. No lines if the record book holds neither."""
     for entry in known.again:
         when = time.strftime("%Y-%m-%d", time.gmtime(entry.record.unix_s))
         yield (
@@ -27,14 +29,15 @@ def told_of(known: Recalled) -> Iterator[str]:
 
 
 def listed(book: RecordBook) -> Iterator[str]:
-    """Lines on what a book holds: for each program, device and version how many variants, and the
-    best time."""
+    """Lines on what a record book holds: for each program, device and version, how many variants
+    there are, and the best time."""
     for s in book.summaries():
         yield line_of(s)
 
 
 def line_of(s: Summary) -> str:
-    """The line on a summary."""
+    """The line on a summary: the program, its sizes, the device, the version, how many variants
+    there are and how many of them failed, and the best time."""
     where = "" if s.here else ", merged"
     failed = f", {s.failed} without a time" if s.failed else ""
     what = f"{s.name} {_shortened(s.sizes)}  {s.device}  {s.version}{where}"
@@ -42,6 +45,7 @@ def line_of(s: Summary) -> str:
 
 
 def _shortened(sizes: str) -> str:
-    """The sizes of a program, each once, as they first come."""
+    """The text `sizes`, a list such as `[3, 64, 64]`, as its numbers with `×` between them, each
+    number once, eight at most."""
     once = list(dict.fromkeys(sizes.strip("[]").split(", ")))
     return "×".join(once[:8]) + ("…" if len(once) > 8 else "")

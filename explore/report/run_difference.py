@@ -1,7 +1,7 @@
-"""The difference between two runs of a program: variants by name, and fronts by memory.
+"""The difference between two runs of a program: variants are compared by their names, fronts by how
+much memory their points take.
 
-A time that differs by less than the two times spread is the same.
-"""
+Two times of a variant count as the same if they differ by less than their spread."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,17 +26,17 @@ class Changed:
 
     @property
     def luck(self) -> float:
-        """The part of a time by which the two may differ by their spreads alone."""
+        """The share of a time by which the two times may differ because of their spreads alone."""
         return max(_spread(self.before), _spread(self.after))
 
     def slower(self, part: float) -> bool:
-        """True if the second time is longer by more than a part of the first, and by more than
-        luck."""
+        """True if the second time is longer than the first by more than the share `part` of it, and
+        by more than `luck`."""
         return self.ratio > 1 + max(part, self.luck)
 
     def faster(self, part: float) -> bool:
-        """True if the first time is longer by more than a part of the second, and by more than
-        luck."""
+        """True if the first time is longer than the second by more than the share `part` of it, and
+        by more than `luck`."""
         return 1 / self.ratio > 1 + max(part, self.luck)
 
 
@@ -53,12 +53,14 @@ class Difference:
     joined: tuple[Record, ...]  # on the second front alone
 
     def slower(self, part: float) -> list[str]:
-        """Lines on what is slower by more than a part: points of the front, and variants of it."""
+        """Lines on what became slower by more than the share `part`: points of the first run's
+        front, and the variants that were on it."""
         return [*self._slower_points(part), *self._slower_variants(part)]
 
     def _slower_points(self, part: float) -> Iterator[str]:
-        """Lines on the points of the front before that nothing takes the place of: neither the
-        variant itself, as far as its spread can tell, nor another."""
+        """Lines on the points of the first run's front that the second run does not match: the
+        variant there is slower by more than the share `part`, and so is the quickest variant of the
+        second run that takes no more memory, if there is one."""
         still = {pair.before.variant.id for pair in self.both if not pair.slower(part)}
         for before, after in self.fronts:
             if before.variant.id in still:
@@ -80,7 +82,7 @@ class Difference:
 
 
 def difference(before: Sequence[Record], after: Sequence[Record]) -> Difference:
-    """The difference between the records of two runs."""
+    """The difference between two runs, given by their records."""
     first, second = (
         {r.variant.id: r for r in latest(records) if not _early(r)} for records in (before, after)
     )

@@ -31,7 +31,9 @@ def dot(s: Scalar, t: Scalar) -> Lam:
 
 
 def _text(name: str, signs: str) -> str:
-    """The OpenCL function of an entry. Arm's takes operands of one signedness alone."""
+    """The text of the OpenCL function `name` for operands with these signs (such as `su`), by
+    whichever extension the device has, or by plain products. Arm's extension is used only where
+    both operands are signed, or both unsigned."""
     first, second = (f"{SIGNED[sign].name}{LANES}" for sign in signs)
     of, kind = f"4x8packed_{signs}", "uint" if signs == "uu" else "int"
     arm = [f"#elif defined({ARM})", "  return arm_dot_acc(a, b, c);"]

@@ -139,7 +139,8 @@ def results(by: Strategy) -> Strategy:
 
 
 def by_lanes(e: Expr) -> Rewritten | None:
-    """The nest of maps e as loops over tiles, the innermost map over lanes."""
+    """The nest of maps e with each map but the innermost as an unrolled loop, and the elements of
+    the innermost shared among the lanes of a sub-group; None if e is no map."""
     if isinstance(e, Map) and isinstance(e.f.body, Map):
         return seq(body(by_lanes), to_seq(unrolled=True))(e)
     return to_parallel(level=Level.LOCAL, dim=0)(e)

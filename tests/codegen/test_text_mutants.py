@@ -37,7 +37,8 @@ def cells_of_texts(made: Generated) -> Iterator[set[Cell]]:
 
 
 def test_text_touches_the_cells_that_its_tree_does() -> None:
-    """Of a choice, `?:`, the text reads the operand that it takes, and the tree tells of both."""
+    """The text of each kernel reads and writes the cells that its tree does. Where a kernel has a
+    choice `?:`, the text may read fewer cells: only the operand that is chosen, not both."""
     for case in by_hand():
         texts, trees = list(cells_of_texts(case.made)), list(cells_of_trees(case.made))
         if "?" in case.made.plan.source:

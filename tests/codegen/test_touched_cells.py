@@ -31,7 +31,7 @@ def plan_of(program: Program, family: str) -> Plan:
 
 
 def touched(plan: Plan, kernel: Kernel) -> list[list[Touched]]:
-    """What each group of a kernel touches."""
+    """The cells that a kernel touches, in a list for each of its work-groups."""
     text = read_kernel(kernel.source)
     sizes = {b.name: b.bytes // 4 for b in plan.buffers}
     given = dict(zip((p.name for p in text.parameters), kernel.arguments, strict=True))

@@ -25,7 +25,8 @@ def kernel(body: str) -> tuple[Kernel, tuple[Buffer, ...]]:
 
 
 def loop(read: str, write: str = "gid0 * 16 + i") -> str:
-    """A loop of 16 steps that copies x at one index to y at another, and adds z."""
+    """The text of a loop over i from 0 to 15 that puts x[read] + z[i] at y[write]; `read` and
+    `write` are the texts of two indices."""
     return f"  for (int i = 0; i < 16; ++i) {{\n    y_[{write}] = x_[{read}] + z_[i];\n  }}\n"
 
 

@@ -1,4 +1,4 @@
-"""The fixtures of the tests in this room."""
+"""The fixtures of the tests in this folder."""
 
 from tests.support.quick_builds import quick_builds
 

@@ -1,4 +1,4 @@
-"""Tests of functions that processes carry out at once."""
+"""Tests of functions that several processes carry out at the same time."""
 
 import signal
 import subprocess
@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def nap(seconds: float) -> int:
-    """Say so, and sleep; the status is 7 after an interruption."""
+    """Print how long the process sleeps, and sleep. Returns 7 if it is interrupted, 3 after a
+    sleep, 0 for no seconds."""
     try:
         print(f"napping {seconds}", flush=True)
         time.sleep(seconds)

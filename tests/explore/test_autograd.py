@@ -1,5 +1,5 @@
-"""Tests that a program is a function that PyTorch goes back through: values and gradients are those
-of PyTorch's own operations."""
+"""Tests of programs as functions of PyTorch with gradients: their values and gradients are those of
+PyTorch's own operations."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
-"""Tests of boards: they need Python, NumPy and pyopencl alone, measure what a run gives them, and
-refuse what is no message and who does not know the token."""
+"""Tests of boards: they need only Python, NumPy and pyopencl, measure the variants that a run sends
+them, and refuse malformed messages and callers without the token."""
 
 import json
 import struct
@@ -63,7 +63,8 @@ main(["serve", "--port", "0", "--device", sys.argv[1], "--token", sys.argv[2]])
 
 @pytest.fixture
 def board(device: Device, tmp_path: Path) -> Iterator[Board]:
-    """A board that has none of our packages but NumPy and pyopencl."""
+    """A board, served by another process of this machine that can import neither our packages nor
+    others, but NumPy and pyopencl."""
     (tmp_path / "token").write_bytes(TOKEN)
     command = [sys.executable, "-c", BARE, str(device.index), str(tmp_path / "token")]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:

@@ -1,4 +1,5 @@
-"""Tests of clusters: the same variants as without one, and workers that are killed or stopped."""
+"""Tests of clusters: a run with one finds the same variants as a run without, also if workers are
+killed or stopped."""
 
 import os
 import signal
@@ -29,7 +30,8 @@ where K = 4, M = 8, N = 19
 
 
 def cluster_of(**workers: dict[str, Any]) -> SpecCluster:
-    """A cluster on this machine; the options of a worker say whether it is a process of its own."""
+    """A cluster on this machine with a worker for each name. A worker's options are those of Dask,
+    and `process`: true for a worker that is a process of its own."""
     return SpecCluster(
         workers={
             name: {
@@ -74,7 +76,7 @@ def test_a_cluster_tries_the_variants_that_a_run_without_one_tries(
 
 
 def nap_and_double(state: int, n: int) -> int | Failed:
-    """Twice a number, a while later; a negative one is a crash, which costs only a child."""
+    """2 n after 0.4 s; for a negative n, kill the process, which must be a child of the worker."""
     if n < 0:
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(0.4)
@@ -82,18 +84,19 @@ def nap_and_double(state: int, n: int) -> int | Failed:
 
 
 def ready() -> int:
-    """A state that no task needs."""
+    """The state of a worker whose tasks need none: 0."""
     return 0
 
 
 def plain(device: Device | None) -> Callable[[], int]:
-    """The setup of a worker, whatever it owns."""
+    """The function that makes a worker's state, the same for every device and for none."""
     return ready
 
 
 @pytest.fixture
 def workers() -> Iterator[tuple[Any, Client]]:
-    """A worker in this process, and two of their own."""
+    """A cluster of three workers (one in this process, two that are processes of their own), and
+    its client."""
     with (
         cluster_of(stays={}, killed={"process": True}, stopped={"process": True}) as made,
         Client(made, set_as_default=False) as client,

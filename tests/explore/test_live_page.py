@@ -1,5 +1,5 @@
-"""Tests of the live page, in a real browser: it takes in what the run tells, keeps what is looked
-at, and ends as the report's file."""
+"""Tests of the live page, in a real browser: it shows what the run reports, keeps open what the
+reader looks at, and in the end is the same as the report's file."""
 
 import http.client
 import io
@@ -35,7 +35,7 @@ COUNTED = "document.getElementById('counted').textContent"
 
 
 def once(tab: Tab, holds: str) -> None:
-    """Wait until something, in JavaScript, holds on a page."""
+    """Wait until the JavaScript condition `holds` is true on the page of a tab."""
     look = f"const look = () => {{ if ({holds}) go(); else setTimeout(look, 20); }};"
     tab.evaluate(f"new Promise(go => {{ {look} look(); }})")
 

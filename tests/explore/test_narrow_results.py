@@ -1,5 +1,5 @@
-"""Tests of what a right result is where a program computes in halves or bfloats: how much it may be
-off, and on which device."""
+"""Tests of which results count as right where a program computes in halves or bfloats: how large an
+error may be, and on which device."""
 
 from pathlib import Path
 

@@ -29,8 +29,8 @@ def found(device: Device, session: Session) -> tuple[object, Layers, Options]:
 
 
 def drawn(option: Option, random: np.random.Generator) -> Option:
-    """An option as quick and as large as chance has it: with another time, a copy of some constant
-    that is kept for good, and a temporary that its first launch needs."""
+    """The option with a random time, a random amount of constants that are kept for good, and a
+    temporary of random size that its first launch needs."""
     kept, needed = (512 * int(n) for n in random.integers(1, 9, 2))
     plan, runs = option.plan, [k for k in option.plan.kernels if not k.prepack]
     packed = Buffer("kept", "float", (kept // 4,), kept, Role.PACKED)

@@ -25,14 +25,16 @@ from tests.support.onnx_models import expected, model, whole
 
 
 def twice(random: np.random.Generator, outputs: list[str]) -> object:
-    """A model with two convolutions of one shape."""
+    """The ONNX model of two convolutions of the same shape, with random weights and these
+    outputs."""
     nodes = [helper.make_node("Conv", [a, w], [b]) for a, w, b in ("xvy", "ywz")]
     weights = {name: whole(random, 3, 3, 1, 1) for name in "vw"}
     return model(nodes, {"x": [1, 3, 4, 5]}, outputs, weights)
 
 
 def other(option: Option) -> Option:
-    """The option with other texts of its kernels."""
+    """The option with a comment before the text of each kernel, so that its kernels are not those
+    of the other."""
     kernels = tuple(replace(k, text=f"// other\n{k.text}") for k in option.plan.kernels)
     return replace(option, plan=replace(option.plan, kernels=kernels))
 

@@ -70,7 +70,7 @@ REFUSED = {
 
 
 def agrees(case: Any) -> None:
-    """Check that a case's results are right."""
+    """Assert that the network of a case of `onnx.backend.test` gives the case's results."""
     layers = layers_of(read_model(case.model))
     for given, right in case.data_sets:
         inputs = dict(zip(layers.inputs, map(np.asarray, given), strict=False))

@@ -22,7 +22,7 @@ def relu(**changes: Any) -> Any:
 
 
 def refused(made: Any, *words: str) -> None:
-    """Check that a model is refused with these words."""
+    """Assert that reading a model is refused with a message that has each of these words."""
     with pytest.raises((UserError, Unsupported)) as told:
         layers_of(read_model(made))
     for word in words:
@@ -30,7 +30,8 @@ def refused(made: Any, *words: str) -> None:
 
 
 def external(location: str, **more: int | str) -> Any:
-    """A model whose weights lie elsewhere."""
+    """A model whose weights lie in another file, at `location`; `more` are further fields of the
+    reference to it."""
     made = model([make("Add", ["x", "w"], ["y"])], {"x": [4]}, ["y"], {"w": np.ones(4, np.float32)})
     (w,) = made.graph.initializer
     w.ClearField("raw_data")

@@ -1,5 +1,5 @@
-"""Tests of quantised operators in networks: scales that are constants are rounded as exact numbers
-are, and bytes go from layer to layer."""
+"""Tests of quantised operators in networks: constant scales are rounded as exact numbers would be,
+and layers pass bytes to each other."""
 
 from random import Random
 from typing import Any
@@ -19,7 +19,7 @@ from tests.support.quantised import Quantised, drawn
 
 
 def qlinear(case: Quantised) -> Any:
-    """The model of one QLinearConv, in which all but the image is constant."""
+    """The ONNX model of one QLinearConv whose inputs are constants, except the image."""
     s, (xs, ws, ys), (xz, yz) = case.sizes, case.scales, case.zeros
     kind = case.x.dtype
     constants = {
@@ -42,7 +42,8 @@ def qlinear(case: Quantised) -> Any:
 def quantised_model(
     nodes: list[Any], constants: dict[str, Any], x: Any, out: str, dtype: "np.dtype[Any]"
 ) -> Any:
-    """A model with an input like `x`, and a result of the type `dtype`."""
+    """The ONNX model of these nodes and constants, with an input `x` of the shape and type of the
+    array `x`, and a result `out` of the type `dtype`."""
     kinds = [helper.np_dtype_to_tensor_dtype(np.dtype(d)) for d in (x.dtype, dtype)]
     graph = helper.make_graph(
         nodes,

@@ -1,5 +1,5 @@
-"""Tests of the record book: what a program is in it, what is kept and recalled, and what is
-believed of it."""
+"""Tests of the record book: when two programs count as the same, what is kept and found again, and
+which outcomes are not trusted."""
 
 import json
 import os

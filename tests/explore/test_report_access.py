@@ -1,5 +1,5 @@
-"""Tests that a report is for everybody: axe-core finds no fault in it, in light and dark, wide and
-narrow, whichever tab is open; and nothing is cut off on a narrow screen."""
+"""Tests that a report is accessible: axe-core finds no fault in it, with light and dark colours, on
+wide and narrow screens, on every tab; and a narrow screen cuts nothing off."""
 
 import json
 from importlib.resources import files

@@ -1,4 +1,5 @@
-"""Tests of the comparison of two runs: what is slower, what fails now, when the command fails."""
+"""Tests of the comparison of two runs: which variants it calls slower, which ones it says fail now,
+and when the command fails."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,5 +1,5 @@
-"""Tests of `explore show RUN`, the table of all variants (sorted, filtered, cut, as JSON), and of
-what is printed where a file is named `-`."""
+"""Tests of `explore show RUN`, the table of all variants (sorted, filtered, shortened, as JSON),
+and of what is printed where a file is named `-`."""
 
 import csv
 import io
@@ -25,7 +25,8 @@ def run(tmp_path: Path) -> str:
 
 
 def table(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[list[str], str]:
-    """The ids of the table's rows, and its last line."""
+    """The variants' ids in the rows that `show` prints for these words, in their order, and the
+    last line printed."""
     assert main(["show", *words]) == 0
     lines = capsys.readouterr().out.splitlines()
     known = {r.variant.id for r in RECORDS}

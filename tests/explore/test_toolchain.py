@@ -1,5 +1,6 @@
-"""Tests of compilers for devices that are not here: packages are data, what is printed is read as
-numbers, and, where the toolchain is, a kernel is compiled for each generation."""
+"""Tests of compilers for devices that this machine does not have: packages are read as data and
+never run, the compilers' messages are read as numbers, and, if the toolchain is installed, a kernel
+is compiled for each generation of devices."""
 
 import hashlib
 import io

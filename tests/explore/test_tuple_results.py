@@ -1,4 +1,5 @@
-"""Tests of programs that give tuples, from the search to host programs and the library in C."""
+"""Tests of programs whose result is a tuple: their search, their host programs, and the library in
+C."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
-"""Tests of programs on numbers of every type, from the search to host programs: `.npy` files
-in and out, and exports that read and write these types."""
+"""Tests of programs on numbers of every type: their search, `.npy` files as inputs and results, and
+exports that read and write these types."""
 
 from pathlib import Path
 
@@ -37,7 +37,8 @@ def program(types: str, folder: Path) -> Path:
 
 
 def drawn(shape: tuple[int, ...], t: str) -> "np.ndarray[tuple[int, ...], np.dtype[np.generic]]":
-    """Small whole numbers of a type, so that no sum of them rounds."""
+    """An array of this shape of random small whole numbers, stored as type `t`; their sums are
+    exact."""
     return np.random.default_rng().integers(0, 4, shape).astype(STORED[t])
 
 

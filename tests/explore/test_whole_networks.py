@@ -1,4 +1,4 @@
-"""Tests that whole networks compute what `onnx.reference` does, layer by layer, on every device."""
+"""Tests that every layer of whole networks computes what `onnx.reference` does, on every device."""
 
 import numpy as np
 import pytest

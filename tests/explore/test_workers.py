@@ -87,8 +87,8 @@ class Loop:
 
 
 def freed(task: int) -> list[bool]:
-    """True if an object that refers to itself, and was in use at one collection, is freed: after a
-    later collection, and after one with `thaw`."""
+    """Whether an object that refers to itself, which was in use at a first collection and then
+    given up, is freed: [by a second collection, by a third one with `thaw`]."""
     looped = Loop()
     gone = weakref.ref(looped)
     collect()
@@ -100,7 +100,8 @@ def freed(task: int) -> list[bool]:
 
 
 def test_what_was_frozen_and_given_up_since_is_found_in_the_end() -> None:
-    """A collection skips what survived an earlier one, and one with `thaw` does not."""
+    """A collection passes over objects that survived an earlier one; a collection with `thaw` frees
+    those that are no longer used."""
     with Pool[int, list[bool]](freed) as pool:
         assert [d.result for d in pool.map([0])] == [[False, True]]
 
@@ -205,16 +206,16 @@ def test_waiting_has_an_end() -> None:
 
 
 def surroundings(names: tuple[str, ...]) -> tuple[dict[str, str | None], str, bool]:
-    """The values of these environment variables, the current folder, and True if the worker leads
-    a session of its own."""
+    """The values of these environment variables (None: not set), the current folder, and True if
+    the worker leads a session of its own."""
     return {name: os.environ.get(name) for name in names}, os.getcwd(), os.getsid(0) == os.getpid()
 
 
 def test_a_worker_has_the_surroundings_of_its_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Workers are forks of a process that is as old as the first of them; what changed since then
-    is changed for them too."""
+    """A worker has today's environment variables and current folder, although it is a fork of a
+    process that was started with the first worker, before both changed."""
     with Pool[int, int](double) as pool:
         assert [d.result for d in pool.map([1])] == [2]
     monkeypatch.setenv("CONVLIFT_TEST", "now")
@@ -247,7 +248,8 @@ def open_descriptors(task: int) -> list[str]:
 
 @pytest.mark.skipif(not FORKS, reason="workers are forks on Linux alone")
 def test_a_worker_holds_nothing_of_its_sisters() -> None:
-    """No pipe of a worker is open in the next one: that would keep an end from being heard."""
+    """No worker has a pipe of another worker open: the end of a pipe is noticed only when no
+    process has it open."""
     with Pool[int, list[str]](open_descriptors, workers=3) as pool:
         held = [set(d.result) for d in pool.map(range(30)) if isinstance(d.result, list)]
     pipes = [{name for name in names if name.startswith(("pipe:", "socket:"))} for names in held]

@@ -180,15 +180,17 @@ class EveryTerm(Terms):
         return Get(self.rng.randrange(2), Reduce(init, Lam((acc, x), step), xs))
 
     def choice(self, t: Scalar, scope: Scope, depth: int) -> Expr:
-        """A random choice between two numbers of type t; or, of an int, its condition alone."""
+        """A random choice (`Select`) between two terms of type t; for an int, sometimes the random
+        condition itself, which is 0 or 1."""
         c = self.condition(scope, depth)
         if t == INT and self.rng.random() < 0.3:
             return c
         return Select(c, *(self.value(t, scope, depth - 1) for _ in range(2)))
 
     def condition(self, scope: Scope, depth: int) -> Expr:
-        """A random comparison: of whole numbers, or of real ones of the parameters, as computed
-        ones differ between devices."""
+        """A random comparison: of whole numbers that may be computed, or of a parameter that is no
+        whole number with a parameter or literal. Computed real numbers differ between devices, so
+        they are not compared."""
         op = self.one_of(*sorted(COMPARISONS))
         u = self.one_of(*SCALARS.values())
         if is_whole(u):

@@ -83,7 +83,9 @@ def grouped(weights: Array, image: Array) -> Array:
 def transposed(
     weights: Array, biases: Array, image: Array, S: int, P: int, R: int, D: int
 ) -> Array:
-    """Each pixel times each kernel, added where the kernel's taps are, `S` apart and `D` apart."""
+    """The transposed convolution in NumPy: each pixel times each kernel, added where the kernel's
+    taps are; windows are `S` apart and taps `D`; `P` pixels of each border are cropped, after `R`
+    were added at the end of each side."""
     (h, w, _), (m, k, _, _) = image.shape, weights.shape
     high, wide = ((n - 1) * S + D * (k - 1) + 1 + R for n in (h, w))
     sums = np.zeros((high, wide, m))
@@ -93,8 +95,8 @@ def transposed(
 
 
 def larger(x: Array, times: int) -> Array:
-    """The image x made larger: each new pixel lies between the middles of old ones, and is their
-    mean, the nearer the heavier; past the outermost middles it is the outermost pixel."""
+    """The image x made `times` times as high and wide, by bilinear interpolation between the
+    centres of pixels; beyond the outermost centres, the outermost pixel is repeated."""
     for side in (0, 1):
         n = x.shape[side]
         at = np.clip((np.arange(n * times) + 0.5) / times - 0.5, 0, n - 1)

@@ -180,7 +180,8 @@ def test_a_dot_product_adds_four_products_of_bytes_to_an_int(name: str) -> None:
 
 
 def _bytes(random: np.random.Generator, v: Var) -> np.ndarray:
-    """Four random bytes of the type of a dot product's operand, the least and largest often."""
+    """Four random bytes of the type of v, an operand of a dot product; about half are the least or
+    largest number of the type."""
     assert isinstance(v.type, Array)
     assert isinstance(v.type.elem, Scalar)
     least, most = RANGES[v.type.elem.name]

@@ -448,7 +448,8 @@ def layout_step(dice: Random, xs: Expr) -> Expr:
 
 
 def shape(dice: Random) -> Type:
-    """The type of an array of numbers, of pairs of them, or of numbers and rows."""
+    """A random type of an array: of numbers (in up to three dimensions), of pairs of numbers, or of
+    pairs of a number and a row."""
     match dice.randrange(3):
         case 0:
             return arr(*(dice.randint(1, 6) for _ in range(dice.randint(1, 3))))
@@ -458,8 +459,8 @@ def shape(dice: Random) -> Type:
 
 
 def layout_chain(seed: int) -> tuple[Var, Expr]:
-    """A variable, and a term that applies one to eight layout primitives to it. Drawn without
-    Hypothesis, whose thousands of draws take longer than what is tested."""
+    """A variable, and a term that applies up to eight random layout primitives to it. It is drawn
+    without Hypothesis, whose draws would take longer than the test."""
     dice = Random(seed)
     xs = Var("xs", shape(dice))
     e: Expr = xs

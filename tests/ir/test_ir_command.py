@@ -31,7 +31,8 @@ def command(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended that was called in this process: its status and what it printed."""
+    """The status with which a command ended that was called in this process, and what it
+    printed."""
 
     returncode: int
     stdout: str
@@ -43,8 +44,9 @@ Called = Callable[..., Ended]
 
 @pytest.fixture
 def called(capsys: pytest.CaptureFixture[str]) -> Called:
-    """The command as a function of its words. A process takes a hundred times as long to start as
-    a mistake takes to be told; what no message tells is raised here, and fails the test."""
+    """The function that runs the command `ir` with its words in this process, which is a hundred
+    times as quick as a process of its own. An exception for which the command has no message is
+    raised in the test."""
 
     def call(*words: str | Path) -> Ended:
         try:

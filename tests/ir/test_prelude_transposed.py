@@ -1,5 +1,5 @@
-"""Tests that the prelude's transposed convolutions in one, two and three dimensions, of groups too,
-add each pixel times a kernel where a few lines of NumPy do."""
+"""Tests that the prelude's transposed convolutions in one, two and three dimensions, also with
+groups, give what a few lines of NumPy do."""
 
 import os
 import secrets
@@ -20,8 +20,10 @@ Sides = tuple[int, ...]
 def scattered(
     x: np.ndarray, w: np.ndarray, steps: Sides, pads: Sides, more: Sides, apart: Sides
 ) -> np.ndarray:
-    """The image x [sides][c], each pixel times the kernels w [m][sides][c] added where its window
-    is."""
+    """The transposed convolution, in NumPy, of the image x [sides][c] by the kernels w
+    [m][sides][c]: each pixel times each kernel is added where the pixel's window is. Per dimension:
+    windows are `steps` apart and taps `apart`, `more` places are added at the end, and `pads`
+    cropped at both ends."""
     d = len(steps)
     spans = [a * (k - 1) + 1 for a, k in zip(apart, w.shape[1:], strict=False)]
     whole = [

@@ -1,5 +1,5 @@
-"""Tests that a helper which a program does not use is mentioned, and that the program is read all
-the same."""
+"""Tests that the reader names a helper that a program does not use, and reads the program all the
+same."""
 
 from pathlib import Path
 

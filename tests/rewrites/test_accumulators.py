@@ -1,5 +1,6 @@
 """Tests of the type of a sum's accumulator: forms of every family keep sums of halves in halves, in
-floats, or in halves for a turn of a loop; all are right, and wider ones lose less."""
+floats, or in halves for one turn of a loop; all results are right, and wider accumulators lose
+less."""
 
 import numpy as np
 import pytest
@@ -43,8 +44,8 @@ def at_a_point(low: Lowering) -> Program:
 
 
 def error(session: Session, form: str, **values: int) -> float:
-    """The relative error of sums of random numbers from 1 to 2, by kernels that compute with
-    halves."""
+    """The largest relative error of sums of random halves from 1 to 2, made by the naive family's
+    `form` with the parameters `values`."""
     p = parse(LONG)
     low = lower(p, named(p, "naive", form))
     made = generate(bound(low.program, values), half_arithmetic=True)

@@ -1,9 +1,7 @@
-"""Tests that an adjoint is one: ⟨A x, y⟩ = ⟨x, A* y⟩ in whole numbers, of every operation, of
-random terms, of the examples, and of convolutions against a few lines of NumPy.
-
+"""Tests that adjoints satisfy ⟨A x, y⟩ = ⟨x, A* y⟩ in whole numbers: those of every operation, of
+random terms, and of the examples; those of convolutions are compared with a few lines of NumPy.
 Each run draws other terms. A failure prints its seed; `SEED=… pytest
-tests/rewrites/test_adjoint.py` draws the same again.
-"""
+tests/rewrites/test_adjoint.py` draws the same again."""
 
 import os
 import secrets
@@ -75,7 +73,8 @@ def test_the_adjoint_of_an_operation(name: str) -> None:
 
 
 def expect_adjoint(p: Program, name: str, r: Random) -> None:
-    """Expect that the adjoint of p in a parameter is one, and that its text is parsed as itself."""
+    """Assert that the adjoint A* of p in its parameter `name` satisfies ⟨A x, y⟩ = ⟨x, A* y⟩ for
+    random x and y, and that its printed text is parsed as the same program."""
     made = adjoint(p, name)
     assert apart(p, name, made, r) == 0, f"SEED={SEED}\n{show(p)}\n{show(made)}"
     assert parse(show(made)) == made
@@ -92,7 +91,8 @@ def test_adjoints_of_random_terms() -> None:
 
 
 def is_adjoint(p: Program, name: str) -> bool:
-    """True if p's adjoint is one, False if p is not linear in the parameter."""
+    """False if p is refused as not linear in its parameter `name`; True if its adjoint is right. A
+    wrong adjoint, or another refusal, fails the test."""
     try:
         adjoint(p, name)
     except Refused as refused:
@@ -135,7 +135,8 @@ where H = {h}, W = {w}, C = {c}, K = {k}, L = {L}, M = {m}, G = {g}
 
 
 def geometry(r: Random) -> dict[str, int]:
-    """A random convolution: sides, steps, dilations and paddings of its own in both directions."""
+    """The sizes of a random convolution by their names: sides, and for each direction its own
+    stride, dilation and padding."""
     g, found = r.choice((1, 1, 2, 3)), {name: r.randint(1, 3) for name in ("k", "L", "sy", "sx")}
     found |= {"dy": r.choice((1, 1, 2, 3)), "dx": r.choice((1, 1, 2)), "g": g}
     found |= {side: r.randint(0, 2) for side in "tblr"}
@@ -146,8 +147,8 @@ def geometry(r: Random) -> dict[str, int]:
 
 
 def by_numpy(n: dict[str, int], w: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The cotangent of a convolution's image: each number of y, times a kernel, is added where its
-    window was."""
+    """The cotangent of a convolution's image, in NumPy: each number of y, the cotangent of the
+    results, times its kernel of w is added where its window was; n has the sizes."""
     high, wide = n["h"] + n["t"] + n["b"], n["w"] + n["l"] + n["r"]
     x, own, made = np.zeros((high, wide, n["c"])), n["c"] // n["g"], n["m"] // n["g"]
     for i, j, m in np.ndindex(*y.shape):
@@ -208,7 +209,8 @@ def test_gradients_of_a_random_program_of(structure: str) -> None:
 
 
 def expect_gradient(p: Program) -> None:
-    """Expect that along a random direction p changes as its gradient says, for each parameter."""
+    """Assert for each parameter of p that the gradient gives the change of the result along a
+    random direction, as differences of p's values do."""
     rng = np.random.default_rng(int(SEED, 16) if SEED.isalnum() else 0)
     inputs = {q.var.name: rng.normal(size=shape(q.var.type)) for q in p.params}
     made = evaluate(p, inputs)

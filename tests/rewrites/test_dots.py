@@ -1,5 +1,5 @@
-"""Tests of sums of products of bytes by dot products of four: right on every device, whether it has
-the instruction or not, and refused where the products are others."""
+"""Tests of sums of products of bytes that are made by dot products of four bytes: right on every
+device, with the instruction or without; refused where the term has other products."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -39,7 +39,8 @@ TYPES = {"dot_ss": ("char", "char"), "dot_su": ("char", "uchar"), "dot_uu": ("uc
 
 
 def kernels(p: Program, form: str, seed: int) -> Generated:
-    """The proved kernels of a program by a form of `registers` at a random point."""
+    """The kernels of a program by this form of the family `registers`, at a point drawn by `seed`;
+    they are proved."""
     low = lower(p, form_named(p, "registers", form))
     _, (point,) = points(low, profile("cpu"), 1, seed)
     made = generate(bound(low.program, point), max_work_group=64)

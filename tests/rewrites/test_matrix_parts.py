@@ -108,8 +108,8 @@ def test_what_is_loaded_ahead_is_kept_as_it_was_loaded() -> None:
 
 
 def test_vectors_of_a_staged_tile_are_addressed_by_sums() -> None:
-    """NVIDIA's compiler loads a vector that stands at an element of a declared array scalar by
-    scalar, as it believes what it knows of the array and not the pointer's type."""
+    """The text adds an offset to the start of a local array where it loads a vector, and never
+    takes the address of an element: NVIDIA's compiler would load such a vector scalar by scalar."""
     p = program("vgg.lift", {"C": 16, "W": 8, "M": 16})
     low = lower(p, form_named(p, "matrix", "mma-bf16 patch relaid"))
     text = generate(bound(low.program, points(low, H200, 1, 0)[1][0])).plan.source
@@ -118,8 +118,9 @@ def test_vectors_of_a_staged_tile_are_addressed_by_sums() -> None:
 
 
 def test_two_floats_become_bfloats_at_once_on_devices_that_have_instructions_of_bfloats() -> None:
-    """The instruction that rounds two floats stands only in kernels with an instruction of
-    bfloats, which no other device has; a text that exchanges the two is not proved."""
+    """NVIDIA's instruction that rounds two floats to bfloats is used only in kernels with a matrix
+    instruction of bfloats, as other devices do not have it; a text that swaps its operands is not
+    proved."""
     p = program("vgg.lift", {"C": 16, "W": 8, "M": 16})
     texts = {}
     for form in ("mma-bf16 patch relaid parts", "mma-tf32 patch relaid parts"):

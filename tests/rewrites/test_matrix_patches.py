@@ -102,8 +102,8 @@ def test_lines_without_room_would_make_lanes_wait() -> None:
 
 
 def test_all_sums_of_a_chunk_may_be_spelled_out() -> None:
-    """With `spelled`, the only loop that is not spelled out is that over chunks; without, the one
-    over rows of a window is inside it. With `through` it is spelled out, too."""
+    """A plain kernel has two loops that are not spelled out, over chunks and, inside, over rows of
+    a window; with `spelled` it has only the one over chunks, with `through` none."""
     p = program("vgg.lift", {"C": 32, "W": 8, "M": 16})
     for form, loops in (("patch", 2), ("patch spelled", 1), ("patch ahead spelled through", 0)):
         low = lower(p, form_named(p, "matrix", f"mma-tf32 {form}"))

@@ -57,8 +57,9 @@ def test_parts_of_a_sum_are_added_in_the_lanes_that_keep_them(session: Session) 
 
 
 def test_slices_go_over_steps_and_taps_and_share_the_patch_of_a_chunk() -> None:
-    """A group of two slices for each of three taps stages what one slice would stage, in two halves
-    of two parts, and the parts of one block of columns."""
+    """A group with two slices for each of three lines of taps stages the same patch as a group with
+    one slice would: two steps of 16 channels, as high and low parts, twice because of `ahead`.
+    Beside the patch, it has room for what the six slices sum up of one tile of columns."""
     form = "mma-bf16 patch relaid ahead spelled sliced by-taps parts"
     p = program(*CONV)
     low = lower(p, form_named(p, "matrix", form))

@@ -1,5 +1,6 @@
-"""Tests of the forms of `registers` for what moves more than it computes: `swept`, lines of blocks,
-and `vector-loads`, several steps of a sum loaded as a vector."""
+"""Tests of the forms of `registers` for programs that move more bytes than they compute: `swept` (a
+work-group makes a line of blocks), and `vector-loads` (several steps of a sum are loaded as one
+vector)."""
 
 # key: h w image sides, c channels
 
@@ -38,7 +39,8 @@ TO = {"float": "float", "half": "half", "uchar": "uchar_sat_rte"}
 
 
 def made(text: str, form: str, half_arithmetic: bool = True, **point: int) -> tuple[Program, Plan]:
-    """A program, and the plan of a form of `registers` for it at a point, which is proved."""
+    """The program of a text, and its plan by a form of `registers` with the parameters `point`; the
+    plan's kernels are proved."""
     program = parse(text)
     low = lowering(program, "registers", form).program
     values = {name: n for name, n in point.items() if name in low.free}
@@ -48,7 +50,7 @@ def made(text: str, form: str, half_arithmetic: bool = True, **point: int) -> tu
 
 
 def runs_right(session: Session, program: Program, plan: Plan) -> bool:
-    """True if a plan gives what the program means, for whole numbers drawn afresh."""
+    """True if a plan gives what the interpreter does, for random whole numbers as inputs."""
     draws = np.random.default_rng(Random().randrange(2**32))
     inputs = {
         name: draws.integers(0, 4, np.shape(x)).astype(STORED[scalar_of(p.var.type).name])

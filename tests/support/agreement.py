@@ -120,8 +120,8 @@ def lowered(family: str) -> Iterator[Case]:
 
 
 def without_zero_points() -> Iterator[Case]:
-    """The cases of the quantised examples by the first form of some families that takes zero points
-    out of sums, and by the first such form of dot products."""
+    """The quantised examples, each by forms that take zero points out of sums: the first one of
+    `lift`, of `registers` and of `blocked`, and the first one of `registers` by dot products."""
     wanted = (("lift", ""), ("registers", ""), ("blocked", ""), ("registers", "dot-"))
     for name, (family, word) in product(("qlinear_conv", "tflite_conv"), wanted):
         program = example(name, SMALL[name] | {"C": 4})
@@ -154,9 +154,9 @@ def every() -> tuple[Case, ...]:
 
 
 def disagreement(session: Session, case: Case, integers: bool) -> str | None:
-    """The message on how far a device's result is from the interpreter's, or None if they agree;
-    `integers` chooses whole numbers as inputs, which may differ by the case's rounding, others by
-    1e-5, or by more in narrower numbers."""
+    """A message if a device's result is too far from the interpreter's, otherwise None. With
+    `integers`, the inputs are whole numbers, and results may differ only by the case's rounding;
+    otherwise by a tenth of what runs allow, 1e-5 in floats."""
     inputs = random_inputs(case.program, 1, integers)
     found = arrays(session.build(case.made.plan, checking=True)(inputs))
     expected = arrays(evaluate(case.program, inputs))
@@ -171,8 +171,8 @@ def disagreement(session: Session, case: Case, integers: bool) -> str | None:
 
 
 def _near(program: Program) -> float:
-    """The largest relative error of results of numbers that are not whole: a tenth of what runs
-    allow, 1e-5 in floats."""
+    """The largest relative error that is allowed where results are not whole numbers: a tenth of
+    what runs allow, 1e-5 in floats."""
     return largest_error(program, None) / 10
 
 

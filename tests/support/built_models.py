@@ -14,21 +14,21 @@ Weights = NDArray[np.float32]
 
 @dataclass(slots=True)
 class Builder:
-    """A model on the way: its nodes, and its weights by name."""
+    """An ONNX model that is being built: its nodes so far, and its weights by name."""
 
     random: np.random.Generator
     nodes: list[Any] = field(default_factory=list)
     weights: dict[str, Weights] = field(default_factory=dict)
 
     def node(self, operator: str, inputs: list[str], **attributes: object) -> str:
-        """The name of what a new node makes."""
+        """Add a node; returns the name of its result."""
         made = f"t{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, inputs, [made], **attributes))
         return made
 
     def weight(self, *shape: int, least: float = -1.0) -> str:
-        """The name of new random weights; those of several axes keep numbers as large as they
-        are."""
+        """Add random weights of this shape; returns their name. Those of several axes are scaled so
+        that a product with them leaves numbers about as large as they were."""
         name = f"w{len(self.weights)}"
         scale = np.sqrt(6 / max(1, int(np.prod(shape[1:])))) if len(shape) > 1 else 1.0
         drawn = self.random.uniform(least, 1.0, shape) * scale
@@ -36,7 +36,8 @@ class Builder:
         return name
 
     def conv(self, x: str, channels: tuple[int, int], k: int, step: int, group: int = 1) -> str:
-        """The name of a convolution with batch normalisation after it."""
+        """Add a k × k convolution of the tensor x, with channels (in, out), and a batch
+        normalisation after it; returns the name of the result."""
         c, m = channels
         at = {"kernel_shape": [k, k], "pads": [k // 2] * 4, "strides": [step] * 2}
         made = self.node("Conv", [x, self.weight(m, c // group, k, k)], group=group, **at)
@@ -44,12 +45,14 @@ class Builder:
         return self.node("BatchNormalization", [made, *numbers, self.weight(m, least=0.5)])
 
     def classified(self, x: str, c: int, classes: int) -> str:
-        """The name of the scores of classes, from images of c channels."""
+        """Add the mean of each channel of x and a matrix product with the weights of classes;
+        returns the name of the scores."""
         pooled = self.node("Flatten", [self.node("GlobalAveragePool", [x])])
         return self.node("Gemm", [pooled, self.weight(classes, c), self.weight(classes)], transB=1)
 
     def model(self, out: str, shape: tuple[int, ...], name: str) -> Any:
-        """The model whose result is the tensor `out`, of an image of this shape."""
+        """The ONNX model built so far: its input `x` is an image of this shape, its result the
+        tensor `out`."""
         x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
         y = helper.make_tensor_value_info(out, TensorProto.FLOAT, None)
         stored = [numpy_helper.from_array(a, n) for n, a in self.weights.items()]

@@ -1,4 +1,4 @@
-"""Inner products of data, by which adjoints are checked: ⟨A x, y⟩ = ⟨x, A* y⟩."""
+"""Inner products of arrays and tuples, by which adjoints are checked: ⟨A x, y⟩ = ⟨x, A* y⟩."""
 
 # key: p program, x y data, r random numbers
 
@@ -34,7 +34,7 @@ def zeros(x: Data) -> Data:
 
 
 def whole(x: Data, r: Random) -> Data:
-    """Random whole numbers, as many as x holds."""
+    """Random whole numbers in the shape of x."""
     if isinstance(x, tuple):
         return tuple(whole(part, r) for part in x)
     numbers = [r.randint(-4, 4) for _ in range(x.size)]
@@ -47,9 +47,9 @@ def is_whole(x: Data) -> bool:
 
 
 def apart(p: Program, name: str, adjoint: Program, r: Random) -> float:
-    """How far ⟨A x, y⟩ and ⟨x, A* y⟩ are apart for random whole numbers x and y, where A is what p
-    makes of its parameter `name`, less what it makes of zeros. Where A x and A* y are not whole,
-    twelve digits of either are enough."""
+    """The difference between ⟨A x, y⟩ and ⟨x, A* y⟩ for random whole numbers x and y, where A x is
+    p's result for its parameter `name` = x, less that for zeros, and A* is `adjoint`. If A x or A*
+    y is not whole, a difference after the twelfth digit counts as 0."""
     inputs = random_inputs(p, r.randrange(1 << 16), integers=True)
     made = less(evaluate(p, inputs), evaluate(p, {**inputs, name: zeros(inputs[name])}))
     y = whole(made, r)
@@ -64,7 +64,7 @@ def apart(p: Program, name: str, adjoint: Program, r: Random) -> float:
 
 
 def taken(derived: Program, inputs: dict[str, Data], y: Data) -> dict[str, Data]:
-    """The inputs of an adjoint or gradient: the cotangent y, and what it takes of the program's
-    inputs."""
+    """The inputs of an adjoint or a gradient: y as its cotangent, and those of the program's inputs
+    that it has as parameters."""
     *others, cotangent = (q.var.name for q in derived.params)
     return {**{name: inputs[name] for name in others}, cotangent: y}

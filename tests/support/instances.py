@@ -422,8 +422,8 @@ def float_of_product(g: Terms) -> Expr:
 
 
 def read_as_floats(g: Terms) -> Instance:
-    """A random map over windows of an array of narrow numbers, which it makes floats before it
-    sums them up, with the array's name; it may be padded, and beside other numbers."""
+    """A random term that makes floats of an array of halves or bfloats and sums them up over
+    windows, and the array's name; the array may be padded, and zipped with another."""
     t, n = g.one_of(HALF, BFLOAT, CHAR, UCHAR, SHORT, USHORT), g.size(3, 6)
     xs = g.param(Array(t, n))
     padded = Pad(1, g.size(0, 2), Lit(g.size(0, 3) * 1.0 if t in (HALF, BFLOAT) else 1, t), xs)
@@ -442,7 +442,8 @@ def read_as_floats(g: Terms) -> Instance:
 
 
 def named_for_floats(g: Terms) -> Expr:
-    """A random let that gives a name to narrow numbers, which its body makes floats first."""
+    """A random `let` that names an array of halves or bfloats, whose body begins by making them
+    floats."""
     e, arguments = read_as_floats(g)
     name = str(arguments["name"])
     xs = Var(name, g.params[name])
@@ -450,15 +451,16 @@ def named_for_floats(g: Terms) -> Expr:
 
 
 def loop(g: Terms) -> Instance:
-    """A random reduction as a loop, with the argument k of the rule, which divides its length."""
+    """A random loop that is a reduction, and the rule's argument k, which divides the loop's
+    length."""
     k, chunks = g.size(1, 4), g.size(1, 4)
     made = a_reduce(g, g.xs(n=k * chunks))
     return ReduceSeq(made.init, made.f, made.xs, g.one_of(True, False)), {"k": k}
 
 
 def loop_of_narrow(g: Terms) -> Expr:
-    """A random loop that adds halves or bfloats, or products of them, to sums in floats: to one
-    sum, or to each sum of an array or of rows of them."""
+    """A random loop that adds halves or bfloats, or products of them, to floats: to one sum, or to
+    the sums of an array in up to two dimensions."""
     t, sizes = g.one_of(HALF, BFLOAT), [g.size(1, 4) for _ in range(g.size(0, 2))]
     sums = reduce(lambda elem, n: Array(elem, n), sizes, cast(Type, FLOAT))
     terms = reduce(lambda elem, n: Array(elem, n), sizes, cast(Type, t))

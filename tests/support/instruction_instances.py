@@ -129,8 +129,9 @@ def in_lanes_again(g: Terms) -> Expr:
 
 
 def results_of_an_instruction(g: Terms) -> Instance:
-    """Random matrices of the shape of an instruction's results, the dimensions around them, and the
-    instruction's name."""
+    """A random matrix of the shape of a matrix instruction's results, or an array of such matrices
+    in up to two dimensions; and the rule's arguments: the instruction's name, and the number of
+    these dimensions."""
     name, level = g.one_of(*MATRIX), g.size(0, 2)
     t: Type = variables(MATRIX[name].program.pattern)[-1].type
     for _ in range(level):

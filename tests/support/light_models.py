@@ -1,8 +1,6 @@
-"""The light models of the `onnx` package with random weights, at any image size.
-
-They are brought to a newer opset: `onnx.reference` computes batch normalisation and softmax of
-older ones wrongly.
-"""
+"""The light models of the `onnx` package (real networks without their weights), with random
+weights, for images of any size. They are converted to a newer opset, because `onnx.reference`
+computes batch normalisation and softmax of older opsets wrongly."""
 
 from pathlib import Path
 from typing import Any
@@ -17,8 +15,8 @@ FOLDER = Path(onnx.__file__).parent / "backend/test/data/light"
 
 
 def light_model(name: str, random: np.random.Generator, size: int | None = None) -> Any:
-    """A light model, whose weights are constants in the package, with random ones; its images are
-    `size` pixels high and wide."""
+    """The light model `name` of the `onnx` package with random weights, for images of `size` ×
+    `size` pixels (None: of its own size)."""
     model = onnx.load(FOLDER / f"light_{name}.onnx")
     model.ir_version, graph = 8, model.graph
     arrays = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
@@ -43,8 +41,8 @@ def light_model(name: str, random: np.random.Generator, size: int | None = None)
 
 
 def _drawn(random: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Weights that keep numbers about as large as they are; those of one axis, such as variances,
-    are near 1."""
+    """Random weights of this shape, scaled so that a product with them leaves numbers about as
+    large as they were; weights of one axis, such as variances, are near 1."""
     if len(shape) < 2:
         return random.uniform(0.5, 1.5, shape).astype(np.float32)
     scale = np.sqrt(2 / max(1, int(np.prod(shape[1:]))))

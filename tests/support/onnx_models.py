@@ -18,7 +18,8 @@ def model(
     weights: Mapping[str, Array],
     opset: int = 15,
 ) -> Any:
-    """The model of these nodes."""
+    """The ONNX model of these nodes, with inputs of floats in the shapes given, and these outputs
+    and weights by name."""
     graph = helper.make_graph(
         list(nodes),
         "small",
@@ -66,7 +67,8 @@ def classifier(random: np.random.Generator) -> Any:
 
 
 def expected(made: Any, inputs: Mapping[str, Array], outputs: Sequence[str] = ()) -> list[Array]:
-    """What `onnx.reference` makes of inputs: the model's results, or these tensors of it."""
+    """The results of `onnx.reference` for these inputs: those of the model, or the tensors named in
+    `outputs`."""
     if outputs:
         made = type(made).FromString(made.SerializeToString())
         del made.graph.output[:]

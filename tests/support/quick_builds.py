@@ -1,8 +1,6 @@
-"""The fixture of rooms whose tests ask what kernels mean, not how fast they are.
-
-Compilers take most of their time to make kernels fast. The other rooms test the kernels that users
-get.
-"""
+"""A fixture that switches the optimisation of OpenCL compilers off, for folders whose tests ask
+what kernels compute and not how fast. Optimisation takes compilers most of their time. The other
+folders test the kernels as users get them."""
 
 from collections.abc import Iterator
 
@@ -11,7 +9,8 @@ import pytest
 
 @pytest.fixture(scope="package", autouse=True)
 def quick_builds() -> Iterator[None]:
-    """Kernels are built as they are written, by the processes that tests start too."""
+    """Build kernels without optimisation in all tests of a folder, and in the processes that they
+    start."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYOPENCL_BUILD_OPTIONS", "-cl-opt-disable")
         yield

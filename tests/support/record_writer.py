@@ -13,7 +13,8 @@ from tests.support.sample_runs import sample_run
 
 
 def main(file: Path, seed: int) -> None:
-    """Add the entries of a made-up run of this seed to a book, over and over."""
+    """Add the entries of a made-up run, drawn by this seed, to the record book `file`, over and
+    over, until the process is ended."""
     place = Place("a device", "its platform", f"{seed}", json.dumps({"cores": [4]}))
     subject = Subject(Identity("0" * 64, (seed,), {"Map": 2}), "made up", "")
     kept = [entry_of(record, subject, place, "0.1") for record in sample_run(200, seed)]

@@ -168,8 +168,8 @@ def columns_of_spectra(g: Terms) -> Expr:
 
 
 def over_images(g: Terms) -> Expr:
-    """A random sum of products over whole rows or planes, in few windows; of one kernel or several,
-    and of one plane or several."""
+    """A random term: sums of products of a kernel and windows that are not much smaller than a row
+    or plane, for one kernel or several, and one plane or several."""
     sizes = [g.one_of(4, 6, 8, 9) for _ in range(g.size(1, 2))]
     plane: Type = FLOAT
     kernel: Type = FLOAT

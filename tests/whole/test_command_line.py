@@ -1,5 +1,5 @@
-"""Tests that the commands explain themselves: their help and version, programs that are known by
-name, and words for one thing."""
+"""Tests that the commands explain themselves: their help and version, programs that are found by
+name, and the same words for the same things."""
 
 import json
 import re

@@ -1,5 +1,6 @@
-"""Tests that transposed convolutions, by the prelude and as adjoints of convolutions, are those of
-`onnx.reference` in the cases of the onnx package and in random geometries, and run on devices."""
+"""Tests of transposed convolutions, by the prelude and as adjoints of convolutions: they give what
+`onnx.reference` does, in the cases of the onnx package and in random geometries, also on
+devices."""
 
 # key: d dimensions, x image, w weights
 
@@ -38,7 +39,8 @@ CASES = {c.name: c for c in ONNX_CASES if c.name.startswith("test_convtranspose"
 
 @dataclass(frozen=True)
 class Geometry:
-    """A transposed convolution in two dimensions, by numbers for each, and its groups."""
+    """The strides (`steps`), pads, output padding (`more`), dilations (`apart`) and groups of a
+    transposed convolution in two dimensions."""
 
     steps: tuple[int, ...]
     pads: tuple[int, ...]  # top, bottom, left, right
@@ -47,7 +49,8 @@ class Geometry:
     groups: int
 
     def program(self, x: np.ndarray, w: np.ndarray) -> Program:
-        """The program of an image and kernels with channels last, by the prelude."""
+        """The program, by the prelude's function, of the transposed convolution of an image x by
+        kernels w in the layout of `kernels`; channels come last."""
         (h, wide, c), (g, m, high, k, own) = x.shape, w.shape
         return parse(
             f"""up(const weights : [[[[[float]{own}]{k}]{high}]{m}]{g},
@@ -58,12 +61,14 @@ class Geometry:
         )
 
     def kernels(self, w: np.ndarray) -> np.ndarray:
-        """The weights of ONNX, [C][M/G][high][wide], by group and kernel, channels last."""
+        """The weights w as ONNX lays them out, [C][M/G][high][wide], laid out anew by group and
+        kernel, with channels last."""
         by_group = w.reshape(self.groups, -1, *w.shape[1:])
         return np.ascontiguousarray(by_group.transpose(0, 2, 3, 4, 1))
 
     def found(self, x: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """The result for an image and weights of ONNX, channels first."""
+        """The interpreter's result for an image and weights as ONNX lays them out; its channels
+        come first."""
         image, kernels = np.ascontiguousarray(x.transpose(1, 2, 0)), self.kernels(w)
         made = evaluate(self.program(image, kernels), {"image": image, "weights": kernels})
         assert isinstance(made, np.ndarray)

@@ -51,8 +51,8 @@ def test_a_family_lowers_what_is_derived(session: Session, layer: str, family: s
 
 
 def expect_right(session: Session, p: Program, family: str) -> None:
-    """Expect that the first form of a family, at a random point, is proved, and right on a
-    device."""
+    """Assert that the kernels of p by the first form of a family, at a random point, are proved,
+    and that their result on the device is the interpreter's."""
     low = first(p, family)
     _, (point,) = points(low, profile("cpu"), 1, SEED)
     made = generate(bound(low.program, point), max_work_group=64)
@@ -106,8 +106,9 @@ def losses(
     wanted: np.ndarray,
     learned: tuple[str, ...],
 ) -> list[float]:
-    """The squared errors over some steps down the gradients that f gives by name; f(None) is the
-    network's result."""
+    """The squared errors of a network over eight steps of gradient descent on the parameters
+    `learned`. f(None, inputs) is the network's result, f(name, inputs) its gradient by a parameter;
+    `given` are the first inputs and weights, `wanted` is the result to learn."""
     made = list[float]()
     for _ in range(8):
         away = f(None, given) - wanted

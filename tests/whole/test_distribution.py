@@ -1,5 +1,5 @@
-"""Tests of what is distributed: a wheel and an sdist hold every module and data file of the
-packages, and the examples."""
+"""Tests of the distributions: a wheel and an sdist hold every module and data file of the packages,
+and the examples."""
 
 import shutil
 import subprocess
@@ -23,7 +23,8 @@ build_meta.build_wheel("dist")
 
 
 def files_in(folder: str) -> set[str]:
-    """The files of a folder of the project, by their paths, but for caches."""
+    """The paths of the files in a folder of the project, from its root, without those in
+    `__pycache__`."""
     found = (file for file in (ROOT / folder).rglob("*") if file.is_file())
     paths = (str(file.relative_to(ROOT)) for file in found)
     return {path for path in paths if "__pycache__" not in path}

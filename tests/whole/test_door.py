@@ -1,5 +1,5 @@
-"""Tests of `import convlift`, the door over the five packages: its names, its examples, how its
-objects look, and the arrays that it takes."""
+"""Tests of the module `convlift`, by which users import the five packages: its names, its examples,
+how its objects are printed, and the arrays that it takes."""
 
 import doctest
 import re
@@ -34,7 +34,7 @@ def test_a_path_is_told_from_a_text() -> None:
 
 
 class Elsewhere:
-    """An array of another library, which gives its numbers by DLPack alone."""
+    """An array of another library that offers its numbers by DLPack only."""
 
     def __init__(self, data: np.ndarray) -> None:
         self.data = data
@@ -47,7 +47,8 @@ class Elsewhere:
 
 
 class Lost:
-    """An array that does not come to the host."""
+    """An array on a device whose numbers cannot be copied to the host: `__array__` raises a
+    TypeError."""
 
     def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
         raise TypeError("it lies on another device")

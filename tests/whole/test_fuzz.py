@@ -1,5 +1,5 @@
-"""Tests of the fuzzer: with a fresh seed it finds nothing in a minute; a planted fault is found,
-shrunk and kept."""
+"""Tests of the fuzzer: in a minute of programs from a fresh seed it finds no fault; a planted fault
+is found, shrunk and kept."""
 
 import re
 import subprocess
@@ -34,8 +34,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.long
 def test_a_minute_of_programs_finds_nothing(tmp_path: Path) -> None:
-    """The fuzzer finds nothing in programs that no other version was tried with; the same commit is
-    judged alike twice."""
+    """The fuzzer finds no fault in a minute of programs. Their seed is the version of the sources:
+    other sources are tried with other programs, the same sources with the same."""
     seed = version()
     command = [sys.executable, "-m", "tests.fuzz", "--minutes", "1", "--seed", seed]
     done = subprocess.run(

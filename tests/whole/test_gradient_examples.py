@@ -1,4 +1,5 @@
-"""Tests that the examples of gradients compute what is derived from the layers that they are of."""
+"""Tests that the example programs of gradients compute what is derived automatically from the
+layers."""
 
 import os
 import secrets
@@ -19,7 +20,8 @@ FILES = sorted((EXAMPLES / "gradients").glob("*.lift"))
 
 
 def layer(name: str, r: Random) -> tuple[str, dict[str, int]]:
-    """The example of a layer without its ReLU, and random sizes for it."""
+    """The name of the example program that is the layer `name` without its ReLU, and random sizes
+    for it."""
     sizes = {"W": r.randint(5, 8), "H": r.randint(5, 8), "C": r.randint(1, 4), "M": r.randint(1, 4)}
     match name:
         case "vgg":

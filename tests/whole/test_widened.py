@@ -1,5 +1,5 @@
-"""Tests of fast algorithms for numbers narrower than floats: their transforms are of floats, and
-results are right within their known error; sums of whole numbers are refused."""
+"""Tests of fast algorithms for numbers narrower than floats: they transform floats, and results are
+right within a known error; a program that sums whole numbers is refused."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,8 @@ def convolution(name: str) -> Program:
 
 
 def widened(p: Program, family: str) -> Lowering:
-    """The program lowered by the first form that stores it as floats first, and that applies."""
+    """The program lowered by the first form of a family that stores its numbers as floats first
+    (`widened`) and that applies to it; Refused if none applies."""
     reason: Refused | None = None
     for form in forms(p, family):
         if "widened" in form.words:
