@@ -3,6 +3,7 @@ each passes, or is refused with its node's name; none is wrong. `benchmarks/onnx
 of them on a device."""
 
 import warnings
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -12,32 +13,6 @@ from explore.network_graph.interpret_network import interpreted
 from explore.network_graph.network_layers import layers_of
 from explore.onnx_model.read_model import read_model
 from ir.errors import Unsupported
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    from onnx.backend.test.case.node import _NodeTestCases as ONNX_CASES
-    from onnx.backend.test.case.node import (  # noqa: F401  (they add their cases)
-        averagepool,
-        clip,
-        concat,
-        conv,
-        convinteger,
-        convtranspose,
-        dequantizelinear,
-        elu,
-        gemm,
-        globalaveragepool,
-        hardsigmoid,
-        leakyrelu,
-        lrn,
-        matmulinteger,
-        maxpool,
-        qlinearconv,
-        qlinearmatmul,
-        quantizelinear,
-        selu,
-        transpose,
-    )
 
 REFUSED = {
     "test_maxpool_with_argmax_2d_precomputed_pads": "its second result",
@@ -69,6 +44,16 @@ REFUSED = {
 """The cases that are refused, with words of the reason."""
 
 
+def cases(operator: str) -> list[Any]:
+    """The cases whose one node is the operator, which are computed when their module is
+    imported."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import_module(f"onnx.backend.test.case.node.{operator.lower()}")
+        from onnx.backend.test.case.node import _NodeTestCases as ONNX_CASES
+    return [c for c in ONNX_CASES if {node.op_type for node in c.model.graph.node} == {operator}]
+
+
 def agrees(case: Any) -> None:
     """Assert that the network of a case of `onnx.backend.test` gives the case's results."""
     layers = layers_of(read_model(case.model))
@@ -93,15 +78,11 @@ def agrees(case: Any) -> None:
     ],
 )  # fmt: skip
 def test_cases_of_onnx_pass_or_are_refused(operator: str) -> None:
-    names = set()
-    for case in ONNX_CASES:
-        if {node.op_type for node in case.model.graph.node} == {operator}:
-            names.add(case.name)
-            if case.name in REFUSED:
-                with pytest.raises(
-                    Unsupported, match=f"({operator} |input ).*{REFUSED[case.name]}"
-                ):
-                    agrees(case)
-            else:
+    found = cases(operator)
+    assert found
+    for case in found:
+        if case.name in REFUSED:
+            with pytest.raises(Unsupported, match=f"({operator} |input ).*{REFUSED[case.name]}"):
                 agrees(case)
-    assert names
+        else:
+            agrees(case)
