@@ -63,11 +63,13 @@ def compile(
     found = device_meant(device)
     if family is None:
         if point or form is not None:
-            raise UserError("parameters and forms belong to a family: expected its name too")
+            raise UserError("expected the name of a family beside parameters or a form, found none")
         limit = limits_of(max_memory, None).max_memory
         return best_known(core, found, limit, records)
     if max_memory is not None:
-        raise UserError("max_memory chooses among families: expected no family beside it")
+        raise UserError(
+            f"max_memory chooses among families: expected no family beside it, found {family!r}"
+        )
     limits = profile_of(found)
     concrete, _ = lowered_at(core, family, form, point, limits)
     made = generate(

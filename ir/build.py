@@ -271,7 +271,9 @@ def fun(
     names = _parameters(f)
     declared = types or tuple(t for n in names if (t := f.__annotations__.get(n)) is not None)
     if len(declared) != len(names):
-        raise UserError(f"expected a type for each of {', '.join(names)}", here())
+        raise UserError(
+            f"expected a type for each of {', '.join(names)}, found {len(declared)}", here()
+        )
     params = tuple(_param(n, t) for n, t in zip(names, declared, strict=True))
     env = Env({}, frozenset(names), prelude())
     written = f(*(Value(Done(p.var, here())) for p in params))

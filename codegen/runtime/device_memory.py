@@ -113,8 +113,8 @@ def _demand_alignment(queue: Queue, plan: Plan) -> None:
     for buffer in plan.buffers:
         if (buffer.offset or 0) % queue.alignment:
             raise UserError(
-                f"'{buffer.name}' lies at byte {buffer.offset} of its arena; on this device parts "
-                f"of a buffer begin at multiples of {queue.alignment}"
+                f"expected '{buffer.name}' at a multiple of {queue.alignment} bytes of its arena, "
+                f"where parts of a buffer may begin on this device; found it at {buffer.offset}"
             )
 
 

@@ -45,7 +45,9 @@ class Board:
         try:
             connection = Client((self.host, self.port), authkey=self.token)
         except AuthenticationError:
-            raise UserError(f"{self.host}:{self.port} does not know this token") from None
+            raise UserError(
+                f"the board at {self.host}:{self.port} refuses this token: expected its own"
+            ) from None
         except (OSError, EOFError) as error:
             raise UserError(f"no board answers at {self.host}:{self.port}: {error}") from None
         hello = receive(connection)

@@ -52,7 +52,9 @@ class BoardPool:
         connection = self._connect()
         send(connection, self._given)
         if (answer := receive(connection)).kind != "ready":
-            raise UserError(f"the board is not ready: it answers {answer.kind}")
+            raise UserError(
+                f"expected the board to answer that it is ready, found the answer {answer.kind!r}"
+            )
         return connection
 
     @property

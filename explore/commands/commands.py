@@ -153,7 +153,9 @@ def _show_all(run: Run, records: Sequence[Record], given: argparse.Namespace) ->
     """Print the variants that the options ask for, as a table or as JSON; returns the exit
     status."""
     if given.source or given.derivation or given.laws or given.constraints or given.stage:
-        raise UserError("show: expected the id of a variant, as `explore show RUN` lists them")
+        raise UserError(
+            "show: expected the id of a variant after RUN, found none; `explore show RUN` lists ids"
+        )
     found = shown(records, given)
     lines = json_lines(found, given)
     if not given.json:
@@ -177,7 +179,9 @@ def console_width() -> int | None:
 def _show_lost_forms(run: Run, given: argparse.Namespace) -> int:
     """Print the forms that were not derived, one JSON object a line; returns the exit status."""
     if given.id is not None:
-        raise UserError("--lost-forms is about the whole run: expected no variant")
+        raise UserError(
+            f"--lost-forms is about the whole run: expected no variant, found {given.id!r}"
+        )
     for form in run.lost_forms:
         print(json.dumps(asdict(form)))
     return 0

@@ -49,17 +49,23 @@ def records(given: argparse.Namespace) -> int:
 def _demand_files(action: str, files: list[Path]) -> None:
     """Raise a UserError unless an action has the files that it needs."""
     if action == "merge" and not files:
-        raise UserError("records merge: expected the files to merge")
+        raise UserError("records merge: expected the files to merge, found none")
     if action == "export" and len(files) != 1:
-        raise UserError("records export: expected the name of one file to write")
+        raise UserError(
+            f"records export: expected the name of one file to write, found {len(files)}"
+        )
     if action in ("list", "prune") and files:
-        raise UserError(f"records {action}: expected no file; --records names the book")
+        raise UserError(
+            f"records {action}: expected no file, found {files[0]}; --records names the book"
+        )
 
 
 def _prune(book: RecordBook, given: argparse.Namespace) -> None:
     """Forget what the options name: other versions, what is old, what is over a size."""
     if not (given.other_versions or given.older is not None or given.to is not None):
-        raise UserError("records prune: expected --other-versions, --older or --to")
+        raise UserError(
+            "records prune: expected --other-versions, --older or --to, found none of them"
+        )
     before = 0.0 if given.older is None else time.time() - given.older
     if given.other_versions or given.older is not None:
         kept = version() if given.other_versions else None

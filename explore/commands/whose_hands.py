@@ -35,9 +35,12 @@ def workplace(given: argparse.Namespace, options: Options) -> Iterator[Workplace
         yield Workplace(Here(), devices)
         return
     if getattr(given, "profile", None) is not None:
-        raise UserError("--cluster and --board measure on devices: expected no profile")
+        raise UserError(f"expected no --profile with --cluster or --board, found {given.profile}")
     if options.against:
-        raise UserError("no peer is measured elsewhere: `explore compare` does where the device is")
+        raise UserError(
+            "--against measures on this machine: expected no peer with --cluster or --board, found "
+            f"{', '.join(options.against)}; `explore compare` measures peers where the device is"
+        )
     if given.board is not None:
         board = _board(given)
         yield Workplace(board, lambda: (board.device(),))
@@ -74,7 +77,9 @@ def _board(given: argparse.Namespace) -> Board:
         raise UserError(f"--board: expected HOST:PORT, found {given.board!r}")
     token = token_of(given.token)
     if token is None:
-        raise UserError(f"--board: expected its token, in {VARIABLE} or by --token FILE")
+        raise UserError(
+            f"--board: expected its token in {VARIABLE} or by --token FILE, found neither"
+        )
     return Board(host, int(port), token, _note)
 
 

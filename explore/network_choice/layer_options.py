@@ -76,7 +76,9 @@ def estimated_options(program: Program, target: Target, session: Session | None)
         o.id: o for order in (fastest, smallest) for o in _first(found, order, target, session)
     }
     if not options:
-        raise Unsupported(f"{program.name}: no variant of it could be built")
+        raise Unsupported(
+            f"expected a variant of {program.name} that can be built here, found none"
+        )
     return best_of(list(options.values()))
 
 

@@ -82,7 +82,9 @@ def layers_of(graph: Graph) -> Layers:
     graph = folded_graph(graph)
     for name, kind in graph.inputs.items():
         if kind.dtype not in SCALARS:
-            raise Unsupported(f"input '{name}': numbers of the type {kind.dtype}")
+            raise Unsupported(
+                f"input '{name}': the language has no numbers of the type {kind.dtype}"
+            )
     made = Layers(graph.name, graph.inputs, graph.outputs)
     constants = dict(graph.constants)
     made.tensors = {name: Tensor(name, kind) for name, kind in graph.inputs.items()}
@@ -129,7 +131,9 @@ def _site(graph: Graph, made: Layers, constants: Mapping[str, Array], of: tuple[
 
 def _with_axes(node: Node, t: Tensor | None) -> Tensor | None:
     if t is not None and 0 in t.shape:
-        raise UserError(f"{node.title} reads '{t.name}', which has no elements")
+        raise UserError(
+            f"{node.title}: expected arrays with elements, found '{t.name}' without any"
+        )
     return t
 
 

@@ -69,7 +69,9 @@ class Network:
             raise UserError(f"{twice[0]} is given by position and by name: expected one")
         given |= by_name
         if wrong := [n for n in names if n not in given] + [n for n in given if n not in names]:
-            raise UserError(f"expected the inputs {', '.join(names)}; see '{wrong[0]}'")
+            raise UserError(
+                f"expected the inputs {', '.join(names)}; {wrong[0]!r} is missing or none of them"
+            )
         return {plan.tensors[name]: np.asarray(a) for name, a in given.items()}
 
     @property

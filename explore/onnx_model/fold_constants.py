@@ -41,7 +41,7 @@ def _demand_small(node: Node, xs: Sequence[Array]) -> None:
             shapes = [x.shape for x in xs] if node.operator in ARITHMETIC else [xs[0].shape]
             count = prod(np.broadcast_shapes(*shapes))
     if count > MOST_NUMBERS:
-        raise UserError(f"{node.title} makes {count:,} numbers: too many")
+        raise UserError(f"{node.title}: expected at most {MOST_NUMBERS:,} numbers, found {count:,}")
 
 
 ARITHMETIC = ("Add", "Sub", "Mul", "Div")
@@ -52,7 +52,9 @@ def _cast(node: Node, xs: Sequence[Array]) -> Array:
     names = {1: "float32", 2: "uint8", 3: "int8", 6: "int32", 7: "int64", 9: "bool", 11: "float64"}
     to = int(node.attributes.get("to", 0))
     if to not in names:
-        raise Unsupported(f"{node.title}: a type of number that is not known")
+        raise Unsupported(
+            f"{node.title}: expected a cast to one of {', '.join(names.values())}, found type {to}"
+        )
     return xs[0].astype(names[to])
 
 
@@ -96,7 +98,9 @@ def _reshape(node: Node, xs: Sequence[Array]) -> Array:
 
 def _slice(node: Node, xs: Sequence[Array]) -> Array:
     if len(xs) < 3:  # before opset 10: attributes
-        raise Unsupported(f"{node.title}: slices by attributes are not computed when read")
+        raise Unsupported(
+            f"{node.title}: expected the bounds of a slice as inputs, found them as attributes"
+        )
     starts, ends = xs[1], xs[2]
     axes = xs[3] if len(xs) > 3 else np.arange(len(starts))
     steps = xs[4] if len(xs) > 4 else np.ones(len(starts), np.int64)

@@ -44,7 +44,7 @@ def graph_of(model: Any, folder: Path, shapes: Shapes) -> Graph:
     """The graph of a `ModelProto` whose file lies in `folder`."""
     graph = model.graph
     if graph.sparse_initializer:
-        raise Unsupported("the model has sparse weights: dense ones are expected")
+        raise Unsupported("expected dense weights, found sparse ones in the model")
     constants = {tensor.name: array_of(tensor, folder) for tensor in graph.initializer}
     nodes = [_node(proto, number, folder) for number, proto in enumerate(graph.node)]
     for node in nodes:
@@ -115,7 +115,9 @@ def _inputs(protos: Sequence[Any], shapes: Shapes) -> dict[str, Kind]:
 def _kind(proto: Any, given: Sequence[int] | None) -> Kind:
     kind = proto.type.tensor_type
     if not proto.type.HasField("tensor_type"):
-        raise Unsupported(f"input '{proto.name}' is no tensor")
+        raise Unsupported(
+            f"input '{proto.name}': expected a tensor, found a {proto.type.WhichOneof('value')}"
+        )
     dims: list[Any] = [
         d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in kind.shape.dim
     ]

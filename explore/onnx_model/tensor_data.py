@@ -35,7 +35,9 @@ def _bytes(tensor: Any, name: str) -> int:
     try:
         item = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)).itemsize
     except (KeyError, TypeError) as error:
-        raise UserError(f"weights {name!r} are of a type that is not known") from error
+        raise UserError(
+            f"weights {name!r}: expected numbers of a known type, found type {tensor.data_type}"
+        ) from error
     size: int = math.prod(shape) * item
     if size > MOST_BYTES:
         raise UserError(f"weights {name!r} take {size:,} bytes: at most {MOST_BYTES:,} are taken")

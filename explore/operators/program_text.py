@@ -42,7 +42,7 @@ def with_helpers(program: str) -> str:
 def array_type(dtype: str, dims: Sequence[int]) -> str:
     """The type of an array of such numbers and sizes, as programs write it."""
     if dtype not in SCALARS:
-        raise Unsupported(f"numbers of the type {dtype}")
+        raise Unsupported(f"the language has no numbers of the type {dtype}")
     text = SCALARS[dtype]
     for n in reversed(dims or (1,)):
         text = f"[{text}]{n}"
@@ -54,7 +54,7 @@ def number(x: float | int) -> str:
     if isinstance(x, int):
         return str(x) if x >= 0 else f"({x})"
     if math.isnan(x):
-        raise Unsupported("a number that is not one (NaN)")
+        raise Unsupported("expected a number that a program can hold, found NaN")
     text = "inf" if math.isinf(x) else repr(abs(float(x)))
     return text if math.copysign(1.0, x) > 0 else f"(-{text})"
 

@@ -107,7 +107,9 @@ class Site:
         """Input n; an error that names the node if it has none."""
         found = self.inputs[n] if n < len(self.inputs) else None
         if found is None:
-            raise UserError(f"{self.node.title} has no input {n}")
+            raise UserError(
+                f"{self.node.title}: expected an input {n}, found only {len(self.inputs)}"
+            )
         return found
 
     def array(self, n: int, what: str) -> Array:

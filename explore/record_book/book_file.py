@@ -63,7 +63,7 @@ def user_file() -> Path | None:
 def connect(file: Path) -> tuple[sqlite3.Connection, bool]:
     """The connection to a book, made if it is not there, and True if it can be written to."""
     if file.exists() and not file.is_file():
-        raise UserError(f"{file} is no file: expected one of records")
+        raise UserError(f"expected the file of a record book, found the folder {file}")
     writable = not file.exists() or all(os.access(p, os.W_OK) for p in (file, file.parent))
     if writable:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -135,4 +135,4 @@ def _demand_our_tables(connection: sqlite3.Connection, file: Path) -> None:
     sql = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"
     ours = {(name, text) for name, text in TABLES.items() if name not in ABSENT.get(found, ())}
     if found not in READ or set(connection.execute(sql)) != ours:
-        raise UserError(f"{file} is damaged, or no file of records: its tables are others")
+        raise UserError(f"{file} is damaged, or not the file of a record book: it has other tables")

@@ -72,7 +72,7 @@ def _from_lines(file: Path) -> Iterator[Entry]:
     with open(file, encoding="utf-8") as lines:
         for number, line in enumerate(iter(lambda: lines.readline(TEXT), ""), 1):
             if number > MOST:
-                raise UserError(f"{file}: expected at most {MOST} records")
+                raise UserError(f"{file}: expected at most {MOST:,} records, found more")
             try:
                 yield entry_from(loaded(line, "record").values)
             except (Damaged, ValueError, TypeError) as error:

@@ -50,7 +50,7 @@ from rewrites.adjoint.parameter_use import depends
 from rewrites.adjoint.view_laws import handed_back, repeats
 from rewrites.analysis.affine_access import Index, index
 from rewrites.analysis.folds import Fold, fold_of, number
-from rewrites.engine.refused import Refused
+from rewrites.engine.refused import Refused, shown
 
 Arrivals = list[Arrival]
 
@@ -105,7 +105,9 @@ class Backward:
             case Reduce():
                 return self._reduce(e, scope, c)
         if isinstance(e, Pad) and self.depends(e.value, scope):
-            raise Refused("expected padding by a constant, found it depends on the parameter")
+            raise Refused(
+                f"expected padding by a constant, found a value that depends on {self.parameter}"
+            )
         handed = handed_back(e, scope, c, self.book)
         return [a for part, own in handed for a in self.of(part, scope, own)]
 
@@ -154,9 +156,7 @@ class Backward:
         settled = self.book.settled
         kept = [settled(a.what) for a in arrivals if a.frame is running]
         if kept != [settled(inner)]:
-            raise Refused(
-                "expected a sum, a largest or a smallest element, found another reduction"
-            )
+            raise Refused(f"expected a sum, a largest or a smallest element, found {shown(e)}")
         passed = [a for a in arrivals if a.frame is not running]
         return [*self.of(e.init, scope, c), *self._bound(passed, frame, e.xs, scope)]
 

@@ -9,7 +9,7 @@ from math import pi
 from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import Binary, Expr, Lit, Unary
 from ir.core.type_rules import type_of
-from ir.core.types import Scalar, is_whole
+from ir.core.types import Scalar, is_whole, show_type
 from rewrites.analysis.folds import number
 from rewrites.engine.refused import Refused
 
@@ -83,5 +83,5 @@ def _like(e: Expr, value: float) -> Lit:
     """The literal of this value in the type of e."""
     t = type_of(e)
     if not isinstance(t, Scalar):
-        raise Refused("expected numbers, found vectors")
+        raise Refused(f"expected numbers, found {show_type(t)}")
     return number(value, t)

@@ -99,7 +99,9 @@ def _variable(e: Var, scope: Scope, at: Place, path: Path, book: Notebook) -> Ex
         case Counted(_, n, index, _):
             return book.read(Generate(n, identity(INT)), (index,))
         case Running():
-            raise Refused(f"expected no use of the running sum {e.name} but to add to it")
+            raise Refused(
+                f"expected the running sum {e.name} only to be added to, found another use of it"
+            )
 
 
 def _view(e: Expr, scope: Scope, at: Place, path: Path, book: Notebook) -> Expr:
@@ -172,6 +174,8 @@ def outward(e: Expr, scope: Scope) -> tuple[Expr, Place]:
                 case Named(p, a, _):
                     e = Let(p, a, e)
                 case Running():
-                    raise Refused("expected no use of a running sum but to add to it, found one")
+                    raise Refused(
+                        "expected a running sum only to be added to, found another use of it"
+                    )
         scope = scope.outside
     return e, place

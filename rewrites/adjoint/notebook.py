@@ -6,9 +6,10 @@ the arrays that are made before others."""
 from dataclasses import replace
 
 from ir.core.nodes import Expr, Map, Var
+from ir.core.size import show_size
 from ir.core.terms import bound_names, component, free, fresh, lam, substitute
 from ir.core.type_rules import type_of
-from ir.core.types import Array, Scalar, Tuple, Type
+from ir.core.types import Array, Scalar, Tuple, Type, show_type
 from ir.core.views import is_view
 from rewrites.adjoint.contributions import Contribution, Path, replaced
 from rewrites.analysis.affine_access import Access, Affine, Index, index
@@ -153,7 +154,7 @@ def scalar_in(t: Type) -> Scalar:
     """The type of the numbers of a leaf; Refused for vectors."""
     number = _number(t)
     if not isinstance(number, Scalar):
-        raise Refused("expected arrays of numbers, found others")
+        raise Refused(f"expected arrays of numbers, found {show_type(t)}")
     return number
 
 
@@ -162,7 +163,7 @@ def sizes_in(t: Type) -> tuple[int, ...]:
     sizes = list[int]()
     while isinstance(t, Array):
         if not isinstance(t.size, int):
-            raise Refused("expected sizes that are numbers, found a parameter")
+            raise Refused(f"expected sizes that are numbers, found {show_size(t.size)}")
         sizes.append(t.size)
         t = t.elem
     return tuple(sizes)

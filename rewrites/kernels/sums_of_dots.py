@@ -13,7 +13,7 @@ from ir.instructions.dot_products import LANES
 from ir.instructions.entry import Alone
 from rewrites.analysis.binder_names import value_of
 from rewrites.engine.places import of_function, of_rest, of_start, of_value
-from rewrites.engine.refused import Refused
+from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, choice, seq
@@ -79,7 +79,9 @@ def _loaded_across(v: Size, block: Strategy, e: Expr) -> Rewritten | None:
 
 
 def _refuse(entry: Alone) -> Strategy:
-    def refused(_: Expr) -> Rewritten | None:
-        raise Refused(f"expected sums of products of bytes that {entry.name} makes, found others")
+    def refused(e: Expr) -> Rewritten | None:
+        raise Refused(
+            f"expected sums of products of bytes that {entry.name} makes, found {shown(e)}"
+        )
 
     return refused

@@ -35,7 +35,10 @@ def relay(
     def run(e: Expr) -> Rewritten | None:
         done = kernels(partial(each, common(e)))(e)
         if done is None or not done[1]:
-            raise Refused("expected a kernel over a constant whose layout can change, found none")
+            raise Refused(
+                "expected a constant parameter that a kernel reads along rows, to be stored in "
+                "panels; found none in the program"
+            )
         return done
 
     def each(widths: int, e: Expr) -> Rewritten | None:

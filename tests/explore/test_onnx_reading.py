@@ -87,13 +87,19 @@ def test_a_tensor_of_two_gigabytes_is_refused_before_anything_is_read(tmp_path: 
 def test_a_constant_that_would_be_too_large_is_refused() -> None:
     node = make("ConstantOfShape", ["n"], ["c"])
     nodes = [node, make("Add", ["x", "c"], ["y"])]
-    refused(model(nodes, {"x": [2]}, ["y"], {"n": np.array([1 << 40])}), "too many")
+    refused(model(nodes, {"x": [2]}, ["y"], {"n": np.array([1 << 40])}), "expected at most")
     small = {"c0": np.zeros(1 << 16, np.float32)}
     nodes = [make("Concat", [f"c{i}"] * 64, [f"c{i + 1}"], axis=0) for i in range(4)]
-    refused(model([*nodes, make("Add", ["x", "c4"], ["y"])], {"x": [1]}, ["y"], small), "too many")
+    refused(
+        model([*nodes, make("Add", ["x", "c4"], ["y"])], {"x": [1]}, ["y"], small),
+        "expected at most",
+    )
     nodes = [make("Transpose", ["c0"], ["d"]), make("Mul", ["c0", "d"], ["e"])]
     small = {"c0": np.zeros((1 << 16, 1), np.float32)}
-    refused(model([*nodes, make("Add", ["x", "e"], ["y"])], {"x": [1]}, ["y"], small), "too many")
+    refused(
+        model([*nodes, make("Add", ["x", "e"], ["y"])], {"x": [1]}, ["y"], small),
+        "expected at most",
+    )
 
 
 def test_a_circle_is_told_by_its_nodes() -> None:
@@ -120,7 +126,7 @@ def test_an_operator_that_is_not_covered_is_told_with_its_node() -> None:
     made = model(
         [make("Einsum", ["x"], ["y"], name="e7", equation="ij->ji")], {"x": [2, 3]}, ["y"], {}
     )
-    with pytest.raises(Unsupported, match="Einsum 'e7': this operator is not covered"):
+    with pytest.raises(Unsupported, match="Einsum 'e7': expected an operator that is covered"):
         layers_of(read_model(made))
 
 

@@ -172,7 +172,7 @@ def test_a_file_of_somebody_else_is_refused_or_only_read(tmp_path: Path) -> None
     strange = tmp_path / "strange.sqlite"
     with sqlite3.connect(strange) as connection:
         connection.execute("CREATE TABLE entry (id INTEGER)")
-    with pytest.raises(UserError, match="no file of records"):
+    with pytest.raises(UserError, match="not the file of a record book"):
         RecordBook(strange)
     (tmp_path / "text.sqlite").write_text("hello, this is no database at all")
     with pytest.raises(UserError, match="cannot use the records"):
@@ -371,7 +371,7 @@ def test_a_program_is_compiled_as_records_know_best_and_without_them_too(
     right(compile(program, device=device, records=False), program)
     with pytest.raises(UserError, match="no variant"):
         compile(program, device=device, records=False, max_memory="1KiB")
-    with pytest.raises(UserError, match="expected its name too"):
+    with pytest.raises(UserError, match="expected the name of a family"):
         compile(program, parameters={"v": 4}, device=device)
 
 
