@@ -1,4 +1,5 @@
-"""Benchmarks: what was measured, by commands that anybody can run again."""
+"""Benchmarks: commands by which anybody can repeat the measurements that the documentation
+quotes."""
 
 import os
 

@@ -60,7 +60,8 @@ where K = 4, M = 32, N = 515
 
 @contextmanager
 def cluster_of(own: Sequence[int], jobs: int) -> Iterator[Any]:
-    """A cluster on this machine: a worker for each device number, and `jobs` that build."""
+    """A cluster on this machine: a worker for each device number in `own`, and `jobs` workers
+    without a device, which build."""
     from distributed import Nanny, Scheduler, SpecCluster
 
     owned = [{f"{PREFIX}{number}": 1} for number in own] + [{} for _ in range(jobs)]
@@ -74,7 +75,7 @@ def cluster_of(own: Sequence[int], jobs: int) -> Iterator[Any]:
 
 
 def source_of(layer: str) -> tuple[Source, tuple[tuple[str, int], ...]]:
-    """The source of a named layer, and its sizes."""
+    """The text of the program of a named layer, and its sizes."""
     (named,) = meant(Path(layer))
     return Source(text_of(named.file), str(named.file)), named.sizes
 
@@ -87,7 +88,8 @@ def say(line: str) -> None:
 
 
 def speedup(given: argparse.Namespace) -> None:
-    """Compare the pace of one device with that of several, on the same variants."""
+    """Compare how many of the same variants one device measures in a second, and several devices at
+    once."""
     own = [int(n) for n in given.own.split(",")]
     source, sizes = source_of(given.layer)
     options = Options.of(
@@ -138,13 +140,14 @@ def _explored(source: Source, options: Options, own: Sequence[int], folder: Path
 
 
 def pace_of(records: Sequence[Record]) -> float:
-    """The variants a second that were measured, from the first outcome to the last."""
+    """How many variants were measured in a second, between the first outcome and the last."""
     at = sorted(r.elapsed_s for r in records)
     return (len(at) - 1) / (at[-1] - at[0])
 
 
 def compare_busy(run: Run, own: Sequence[Device]) -> None:
-    """Compare the times of a run's best variants on each device alone and on all at once."""
+    """Time a run's best variants again, on each device `own` while the others are idle, and on all
+    at once, and print the differences."""
     best = sorted(usable(run.records), key=lambda r: r.time_ns or 0.0)[:BEST]
     plans = tuple(r.variant.plan for r in best if r.variant.plan is not None)
     known = run.environment
@@ -190,7 +193,8 @@ def _levels(pool: Any) -> list[Level]:
 
 
 def alike(given: argparse.Namespace) -> None:
-    """Compare a run without a cluster with one where three workers measure and two are lost."""
+    """Compare a run without a cluster with a run on three workers, of which one is killed and one
+    stopped."""
     options = Options(variants=given.variants, strategy="random", jobs=1, families=("registers",))
     source, said, target = Source(TINY, "tiny"), list[str](), target_of(None, None, ())
     here, _ = start(source, options, target, given.out / "here", False)
@@ -227,7 +231,8 @@ def _pid_of(client: Any, worker: str) -> int:
 
 
 def _lose(folder: Path, killed: int, stopped: int) -> None:
-    """Kill one process and stop another, after a few outcomes in a folder each."""
+    """Kill the process `killed` when a run's folder has two outcomes, and stop the process
+    `stopped` when it has four."""
     _await_outcomes(folder, 2)
     os.kill(killed, signal.SIGKILL)
     _await_outcomes(folder, 4)
@@ -235,7 +240,7 @@ def _lose(folder: Path, killed: int, stopped: int) -> None:
 
 
 def _await_outcomes(folder: Path, count: int) -> int:
-    """Wait until a run in a folder has so many outcomes; returns how many it has."""
+    """Wait until the run in a folder has `count` outcomes; returns how many it has then."""
     while True:
         with suppress(UserError):  # it is not there yet
             if (found := len(Run(folder).records)) >= count:
@@ -247,7 +252,8 @@ def _await_outcomes(folder: Path, count: int) -> int:
 
 
 def hosts(given: argparse.Namespace) -> None:
-    """Explore by the workers of another host, to which the link is cut while it measures."""
+    """Explore with the workers of another host (a network namespace), and cut the link to it for
+    some seconds while it measures."""
     options = Options(variants=given.variants, strategy="random", jobs=1, families=("registers",))
     said, cut = list[str](), list[str]()
     with (
@@ -279,7 +285,8 @@ def hosts(given: argparse.Namespace) -> None:
 
 
 def _cut(link: str, folder: Path, seconds: float, told: list[str]) -> None:
-    """Cut a link for some seconds once a few outcomes are stored in a folder."""
+    """Take a network link down for some seconds, once three outcomes are stored in a run's folder;
+    a line on it is added to `told`."""
     before = _await_outcomes(folder, 3)
     _ip("link", "set", link, "down")
     time.sleep(seconds)
@@ -293,7 +300,8 @@ def _cut(link: str, folder: Path, seconds: float, told: list[str]) -> None:
 
 @contextmanager
 def two_hosts() -> Iterator[tuple[str, str]]:
-    """A network namespace and the name of the link to it; both are gone in the end."""
+    """The context of another host on this machine: the names of a network namespace and of the link
+    to it, which are removed in the end."""
     namespace, link = f"convlift-{os.getpid()}", f"cl{os.getpid()}"
     taken = subprocess.run(["ip", "route"], check=True, capture_output=True, text=True).stdout
     if HERE.rpartition(".")[0] in taken:
@@ -319,7 +327,7 @@ def _ip(*words: str) -> None:
 
 @contextmanager
 def scheduler_at(host: str) -> Iterator[Any]:
-    """A scheduler that listens at a host's address, without workers."""
+    """The context of a cluster without workers, whose scheduler listens at this host's address."""
     from distributed import Scheduler, SpecCluster
 
     options = {"dashboard": False, "port": 0, "host": host}
@@ -330,7 +338,8 @@ def scheduler_at(host: str) -> Iterator[Any]:
 
 @contextmanager
 def worker_in(namespace: str, scheduler: str, owns: int | None) -> Iterator[None]:
-    """A worker in a network namespace, which owns the device of a number or builds."""
+    """The context of a worker process in a network namespace, which measures on the device number
+    `owns`, or only builds if that is None."""
     command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--nthreads", "1"]
     command += ["--no-dashboard", "--memory-limit", "0", "--host", THERE]
     command += [] if owns is None else ["--resources", f"{PREFIX}{owns}=1"]
@@ -347,7 +356,7 @@ HOW = {"speedup": speedup, "alike": alike, "hosts": hosts}
 
 
 def main(argv: Sequence[str]) -> None:
-    """Run one of the benchmarks."""
+    """Run the benchmark that the arguments name."""
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -47,7 +47,8 @@ TRIES = 12  # forms that are drawn before a family counts as one that refuses th
 
 
 def away(found: object, right: np.ndarray) -> float:
-    """The largest difference, in parts of the largest number, of at least 1."""
+    """The largest difference of two arrays, divided by the largest number of the right one, or by 1
+    if that is larger; infinite if their shapes differ."""
     assert isinstance(found, np.ndarray)
     if found.shape != right.shape:
         return float("inf")
@@ -55,7 +56,7 @@ def away(found: object, right: np.ndarray) -> float:
 
 
 def inputs_of(x: Chain, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Random single-precision inputs, as numbers in double precision."""
+    """Random inputs for a chain's program: single-precision numbers, stored in double precision."""
     return {
         name: rng.normal(size=shape).astype(np.float32).astype(np.float64)
         for name, shape in x.shapes.items()
@@ -65,7 +66,8 @@ def inputs_of(x: Chain, rng: np.random.Generator) -> dict[str, np.ndarray]:
 def autograd(
     x: Chain, inputs: dict[str, np.ndarray], rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """PyTorch's result, a random cotangent of it, and the gradients in all parameters."""
+    """PyTorch's result for a chain, a random cotangent of it, and the gradients in all
+    parameters."""
     given = {name: torch.tensor(a, requires_grad=True) for name, a in inputs.items()}
     out = x.by_torch(given)
     y = rng.normal(size=tuple(out.shape)).astype(np.float32).astype(np.float64)
@@ -76,7 +78,8 @@ def autograd(
 
 
 def gradients(count: int, seed: str, families: int, session: Session | None) -> int:
-    """Compare the gradients of random chains with PyTorch's; how many are wrong."""
+    """Compare the gradients of `count` random chains with PyTorch's, and return how many are wrong;
+    each also by `families` families on the device of a session."""
     tally, most, wrong = Counter[str](), 0.0, 0
     names, start = cycle((*LOWERING, *BILINEAR, *STORING)), time()
     for k in range(count):
@@ -114,8 +117,8 @@ def gradients(count: int, seed: str, families: int, session: Session | None) -> 
 def on_device(
     p: Program, family: str, given: dict[str, np.ndarray], session: Session, r: Random
 ) -> str:
-    """The verdict on a gradient by a family, in a form and at a point drawn at random: refused,
-    right or wrong."""
+    """Compute a gradient by a family, in a form and at a point drawn at random, on a device, and
+    return the verdict: refused, right or wrong."""
     every = forms(p, family)
     for form in r.sample(every, min(TRIES, len(every))):
         try:
@@ -137,7 +140,8 @@ def on_device(
 
 
 def transposed(count: int, seed: str) -> int:
-    """Compare random geometries with PyTorch's; how many are wrong."""
+    """Compare `count` random transposed convolutions with PyTorch's, by the prelude and as
+    adjoints, and return how many are wrong."""
     wrong, most = 0, 0.0
     for k in range(count):
         g = geometry(Random(f"{seed} {k}"))
@@ -151,7 +155,8 @@ def transposed(count: int, seed: str) -> int:
 
 
 def cases() -> int:
-    """Compare the ConvTranspose cases of the onnx package with PyTorch's; how many are wrong."""
+    """Compare the ConvTranspose cases of the onnx package with PyTorch's results, and return how
+    many are wrong."""
     wrong = 0
     for name, g, right in onnx_cases():
         lost = [away(g.by_prelude(), g.by_torch()), away(g.by_adjoint(), g.by_torch())]
@@ -163,7 +168,7 @@ def cases() -> int:
 
 
 def main() -> None:
-    """Run what is asked for, and fail if anything is wrong."""
+    """Run the benchmark that the arguments name; the exit status is 1 if any result is wrong."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("what", choices=("cases", "transposed", "gradients"))
     arguments.add_argument("--count", type=int, default=300)

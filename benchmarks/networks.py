@@ -1,8 +1,7 @@
-"""Networks of the `onnx` package with random weights: every tensor compared with onnxruntime's, and
-time and memory beside it. Variants are taken by rough estimates: nothing is explored.
+"""Networks of the `onnx` package with random weights, compared with onnxruntime: every tensor, the
+time, and the memory. The variants are the best by the cost model's estimates; nothing is explored.
 
-    python -m benchmarks.networks squeezenet resnet50 … [--size 224] [--device cpu]
-"""
+    python -m benchmarks.networks squeezenet resnet50 … [--size 224] [--device cpu]"""
 
 import argparse
 import statistics
@@ -24,7 +23,7 @@ THREADS = 2
 
 
 def session(model: Any) -> Any:
-    """A session of onnxruntime on the processor."""
+    """A session of onnxruntime for a model, on the processor."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -35,7 +34,7 @@ def session(model: Any) -> Any:
 
 
 def tensors_of(model: Any, names: Sequence[str], inputs: Mapping[str, Array]) -> list[Array]:
-    """What onnxruntime has for these tensors of a model."""
+    """The values that onnxruntime computes of these tensors of a model, in their order."""
     made = onnx.ModelProto.FromString(model.SerializeToString())
     del made.graph.output[:]
     made.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in names)
@@ -43,7 +42,8 @@ def tensors_of(model: Any, names: Sequence[str], inputs: Mapping[str, Array]) ->
 
 
 def worst(net: Network, model: Any, inputs: Mapping[str, Array]) -> tuple[float, str]:
-    """The largest relative error of a tensor of the network, and which it is."""
+    """The largest relative error of a tensor of the network, against onnxruntime's, and the
+    tensor's name."""
     found = net.trace(**inputs)
     right = tensors_of(model, list(found), inputs)
     errors = [
@@ -54,7 +54,7 @@ def worst(net: Network, model: Any, inputs: Mapping[str, Array]) -> tuple[float,
 
 
 def median_ms(run: Callable[[], object]) -> float:
-    """The median time of a call, after one that does not count."""
+    """The median time of a call in milliseconds, after a first call that is not counted."""
     run()
     times = []
     for _ in range(RUNS):
@@ -65,7 +65,8 @@ def median_ms(run: Callable[[], object]) -> float:
 
 
 def line(name: str, size: int | None, device: str) -> str:
-    """The line of a network: its largest error, its times and its bytes."""
+    """The line to print for a network: its largest error, its times and its bytes, beside
+    onnxruntime's."""
     random = np.random.default_rng()
     model = light_model(name, random, size)
     begun = time.process_time()

@@ -1,8 +1,7 @@
-"""The cases of `onnx.backend.test` on our operators: how many pass, are refused by name, or are
-wrong (which none may be).
+"""The cases of `onnx.backend.test`, on a device: how many pass, how many are refused by name, and
+how many are wrong (any wrong one is a fault).
 
-    python -m benchmarks.onnx_cases [PART-OF-A-NAME …] [--of Conv,Gemm] [--all]
-"""
+    python -m benchmarks.onnx_cases [PART-OF-A-NAME …] [--of Conv,Gemm] [--all]"""
 
 import argparse
 import time
@@ -24,7 +23,7 @@ from ir.errors import Unsupported, UserError
 
 
 def cases() -> Iterator[Any]:
-    """The cases of single nodes that the `onnx` package makes."""
+    """The cases of the `onnx` package whose models are single nodes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from onnx.backend.test.case.node import collect_testcases
@@ -38,7 +37,8 @@ def operators_of(case: Any) -> set[str]:
 
 
 def outcome(case: Any, target: Target, session: Session) -> tuple[str, str]:
-    """What becomes of a case, passed, refused, or wrong, and why."""
+    """The outcome of a case on a device, `passed`, `refused` or `wrong`, and the reason of the last
+    two."""
     try:
         layers = layers_of(read_model(case.model))
         chosen = [estimated_options(p, target, session)[0] for p in layers.programs]
@@ -57,7 +57,8 @@ def outcome(case: Any, target: Target, session: Session) -> tuple[str, str]:
 
 
 def main() -> None:
-    """Try the cases, print those that did not pass, and the counts by operator."""
+    """Run the cases that the arguments select; print those that did not pass, and the counts by
+    operator."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="parts of names of cases")
     parser.add_argument("--of", default="", help="only these operators")

@@ -42,15 +42,16 @@ KILLED_EVERY = (1.0, 4.0)  # seconds, from and to
 
 
 def options_for(size: str, variants: int) -> Options:
-    """The options of a run of the layer at a size such as 32×28×64."""
+    """The options of a run of `variants` variants of the layer with these sizes:
+    channels×width×kernels, such as 32×28×64."""
     channels, width, kernels = map(int, size.replace("x", "×").split("×"))
     sizes = {"C": channels, "W": width, "H": width, "M": kernels}
     return Options.of(variants=variants, sizes=sizes)
 
 
 def explored(size: str, variants: int, folder: Path, records: Path | None) -> Run:
-    """The run of the layer at a size, from a file of records or from none; one that was begun in
-    the folder goes on."""
+    """The run of the layer with these sizes in a folder, with the record book `records` or (None)
+    with none; a run that the folder has already is continued."""
     if (folder / "run.sqlite").exists():
         return resume(folder, records or False)[0]
     source, target = Source(LAYER, "quickstart.lift"), target_of(None, None, ())
@@ -59,7 +60,8 @@ def explored(size: str, variants: int, folder: Path, records: Path | None) -> Ru
 
 
 def sizes(given: argparse.Namespace) -> None:
-    """Compare few variants from records with few and with many that begin from nothing."""
+    """Compare runs of few variants that begin from records with runs of few and of many that begin
+    from nothing."""
     records, ratios = given.out / "records.sqlite", list[float]()
     for size in given.known.split(","):
         if not (given.out / f"known-{size}" / "report.html").exists():
@@ -86,7 +88,8 @@ def sizes(given: argparse.Namespace) -> None:
 
 
 def again(given: argparse.Namespace) -> None:
-    """Explore a program twice, and tell how long the second time takes to its first words."""
+    """Explore a program twice with one record book, and print when the second run says what is
+    known, when its first outcome comes, and when it ends."""
     command = [sys.executable, "-m", "explore", str(ROOT / "examples" / "quickstart.lift")]
     command += ["--variants", str(given.variants), "--records", str(given.out / "again.sqlite")]
     subprocess.run([*command, "--out", str(given.out / "first")], check=True, capture_output=True)
@@ -102,7 +105,8 @@ def again(given: argparse.Namespace) -> None:
 
 
 def writers(given: argparse.Namespace) -> None:
-    """Let two processes write one file, kill them in turns, and look whether anything is lost."""
+    """Let two processes write to one record book, kill one after the other, and check that no entry
+    is lost."""
     file, said = given.out / "written.sqlite", [set[str](), set[str]()]
     running = [_writer(file, seed, given.out) for seed in (0, 1)]
     until, killed = time.monotonic() + given.seconds, 0
@@ -137,7 +141,8 @@ def _writer(file: Path, seed: int, folder: Path) -> "subprocess.Popen[bytes]":
 
 
 def _ended(writer: "subprocess.Popen[bytes]", said: Path) -> set[str]:
-    """Whatever a writer said before it was killed now; a line that is cut off does not count."""
+    """Kill a writer, and return the lines that it had printed to the file `said`, without a last
+    line that is cut off. A writer that ended by itself ends the benchmark."""
     alive = writer.poll() is None
     writer.kill()
     writer.wait()
@@ -151,7 +156,7 @@ HOW = {"sizes": sizes, "again": again, "writers": writers}
 
 
 def main(argv: Sequence[str]) -> None:
-    """Run one of the benchmarks."""
+    """Run the benchmark that the arguments name."""
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

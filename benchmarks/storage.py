@@ -81,8 +81,8 @@ kernel void copy(global const {t} *restrict xs, global {t} *restrict out) {{
 
 @dataclass(slots=True)
 class Way:
-    """A way of lowering a layer, built, with its inputs and the bytes of its image and its results;
-    the times of its runs so far."""
+    """A layer lowered in one form at one point (`words`) and built, with its inputs, the bytes of
+    its image and results (`moved`), and the times of its runs so far."""
 
     words: str
     built: Program
@@ -92,14 +92,16 @@ class Way:
     processor_ms: list[float] = field(default_factory=list)
 
     def run(self) -> None:
-        """A timed turn: three runs on the device, of which the least counts."""
+        """Time one turn, which is three runs: the shortest by the device's clock, and the mean by
+        the processor's clock."""
         begun = time.process_time()
         taken = self.built.time(self.inputs, runs=3, warmup=0)
         self.processor_ms.append(1e3 * (time.process_time() - begun) / taken.runs)
         self.device_ms.append(taken.low_ns / 1e6)
 
     def least(self, by_processor: bool) -> float:
-        """The least time of a turn so far, by processors' clock or by the device's."""
+        """The shortest time of a turn so far, in milliseconds, by the processor's clock or the
+        device's."""
         return min(self.processor_ms if by_processor else self.device_ms)
 
 
@@ -112,8 +114,8 @@ def layer(name: str, t: str, megabytes: int) -> Source:
 
 
 def drawn(source: Source, limits: Profile, seed: int) -> list[Form]:
-    """The forms that store no image: the plain one, then the others in a random order in which one
-    with a large weight tends to come early."""
+    """The forms of a program that store no image: the plain one first, then the others in a random
+    order, in which a form with a larger weight tends to come earlier."""
     every = [form for family in FAMILIES for form in forms(source, family)]
     plain, *rest = [f for f in every if not any(t.stores and t != RELAID for t in f.traits)]
     random = Random(seed)
@@ -124,7 +126,8 @@ def drawn(source: Source, limits: Profile, seed: int) -> list[Form]:
 def ways(
     name: str, t: str, session: Session, given: argparse.Namespace
 ) -> Iterator[tuple[Form, Point]]:
-    """Random ways of lowering a layer, a form and a point each; three points of a form at most."""
+    """Pairs of a form and a point for the layer `name` with numbers of type t, drawn at random: at
+    most three points of each form, `--tries` in all."""
     source, limits = layer(name, t, given.megabytes // 2), profile_of(session.device)
     left = given.tries
     for form in drawn(source, limits, given.seed):
@@ -141,7 +144,7 @@ def ways(
 def built(
     source: Source, form: Form, point: Point, session: Session, given: argparse.Namespace
 ) -> Way:
-    """A layer lowered in a form at a point, proved and built."""
+    """The program `source` lowered in a form at a point, proved, and built."""
     half = session.device.half and not given.stored
     limits = profile_of(session.device).group_items
     made = generate(
@@ -155,8 +158,8 @@ def built(
 
 
 def best(name: str, t: str, session: Session, given: argparse.Namespace) -> Way:
-    """The fastest of some random ways of lowering a layer, found on an image of half the size: the
-    slower half of them drops out after each round."""
+    """The fastest of some random ways of lowering the layer `name` with numbers of type t. They are
+    timed on an image of half the size, and after each round the slower half of them is dropped."""
     source = layer(name, t, given.megabytes // 2)
     racing = [(built(source, *way, session, given), way) for way in ways(name, t, session, given)]
     for way, _ in racing:
@@ -175,7 +178,7 @@ def best(name: str, t: str, session: Session, given: argparse.Namespace) -> Way:
 
 
 def whole_numbers(buffers: Sequence[Buffer], seed: int) -> dict[str, np.ndarray]:
-    """Random whole numbers for the inputs and constants among these buffers."""
+    """Random whole numbers for those of the buffers that are inputs or constants."""
     random = np.random.default_rng(seed)
     return {
         b.name: random.integers(-3, 4, b.shape, dtype=np.int8).astype(STORED[b.scalar])
@@ -185,8 +188,9 @@ def whole_numbers(buffers: Sequence[Buffer], seed: int) -> dict[str, np.ndarray]
 
 
 def copy(moved: int, session: Session) -> Way:
-    """A kernel that reads and writes `moved` bytes in all, rounded up: lines of a cache one after
-    the other on a CPU, neighbours by neighbours on a GPU."""
+    """A kernel that reads and writes `moved` bytes in all (rounded up), built as a way: on a CPU a
+    work-item copies a cache line at a time, on a GPU neighbouring work-items copy neighbouring
+    numbers."""
     gpu = session.device.kind == "gpu"
     t, lanes, each = ("uint4", 256, 256) if gpu else ("float16", 1, 64)
     groups = -(-moved // 2 // (each * (16 if gpu else 64)))
@@ -202,7 +206,8 @@ def copy(moved: int, session: Session) -> Way:
 
 
 def compare(name: str, session: Session, given: argparse.Namespace) -> None:
-    """Time a layer with each type, and print a line for each, and one for its copy."""
+    """Time the layer `name` with each type of numbers, and print a line for each, and one for the
+    copy of its bytes."""
     found = {t: best(name, t, session, given) for t in given.types.split(",")}
     copies = {t: copy(way.moved, session) for t, way in found.items()}
     last = [(t, way) for t in found for way in (found[t], copies[t])]
@@ -215,7 +220,8 @@ def compare(name: str, session: Session, given: argparse.Namespace) -> None:
 
 
 def told(name: str, t: str, way: Way, copied: Way, floats: Way, session: Session) -> str:
-    """The line about a way: its times, and its ratios to the copy of its bytes and to floats."""
+    """The line to print on a way: its times, and the ratios of the times of `copied` and of
+    `floats`, the way with floats, to its own."""
     by_processor = session.device.kind == "cpu"
 
     def ratio(other: Way) -> float:

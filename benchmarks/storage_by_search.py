@@ -28,7 +28,8 @@ FINALISTS = 3
 
 
 def explored(name: str, t: str, given: argparse.Namespace) -> list[Record]:
-    """The fastest variants of a layer that a run of `explore` found, the fastest first."""
+    """The fastest variants of the layer `name` with numbers of type t, the fastest first, from a
+    run of `explore`; a run that --out has already is read."""
     folder = Path(given.out) / f"{name.replace(',', '').replace(' ', '-')}-{t}-{given.megabytes}"
     run = Run(folder) if folder.exists() else None
     run = run or explore(
@@ -45,7 +46,8 @@ def explored(name: str, t: str, given: argparse.Namespace) -> list[Record]:
 
 
 def best(name: str, t: str, session: Session, given: argparse.Namespace) -> list[Way]:
-    """The fastest variants of a layer by a search, built for the whole image."""
+    """The fastest variants that a search found of the layer `name` with numbers of type t, built
+    for the whole image."""
     source = layer(name, t, given.megabytes)
     variants = [record.variant for record in explored(name, t, given)]
     return [
@@ -55,8 +57,8 @@ def best(name: str, t: str, session: Session, given: argparse.Namespace) -> list
 
 
 def compare(name: str, session: Session, given: argparse.Namespace) -> None:
-    """Time what was found of a layer with each type in turns, and print a line for the fastest of
-    each type, and one for its copy."""
+    """Search for the layer `name` with each type of numbers, and time the fastest variants in
+    turns; print a line for the fastest of each type, and one for the copy of its bytes."""
     found = {t: best(name, t, session, given) for t in given.types.split(",")}
     copies = {t: copy(ways[0].moved, session) for t, ways in found.items()}
     for ways in found.values():

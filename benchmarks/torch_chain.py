@@ -1,9 +1,8 @@
-"""Programs that grow layer by layer, each with the function of PyTorch that computes the same, and
-what layers are made of.
+"""Programs that are built layer by layer, each with the function of PyTorch that computes the same,
+and helpers to write layers.
 
-A layer adds a term to the program's text, and a step to the function. Arrays have their channels
-last in the program, and first in PyTorch.
-"""
+A layer adds a term to the program's text, and a step to PyTorch's function. Arrays have their
+channels last in the program, and first in PyTorch."""
 
 # key: r random numbers, d dimensions, c channels, n size, e text of a term, t tensor
 
@@ -30,7 +29,8 @@ Step = Callable[[Tensor, dict[str, Tensor]], Tensor]
 
 @dataclass
 class Chain:
-    """A program that grows: its terms, its parameters with their shapes, and PyTorch's steps."""
+    """A program that is being built: the texts of its terms, the shapes of its parameters by name,
+    and PyTorch's steps."""
 
     d: int
     sides: list[int]
@@ -48,7 +48,7 @@ class Chain:
         return f"x{len(self.terms)}" if self.terms else "image"
 
     def parameter(self, *shape: int) -> str:
-        """The name of a fresh parameter of this shape."""
+        """Add a parameter of this shape; returns its name."""
         name = f"w{len(self.shapes)}"
         self.shapes[name] = shape
         return name
@@ -58,17 +58,17 @@ class Chain:
         self.steps.append(step)
 
     def each(self, f: str, e: str | None = None) -> str:
-        """The text that applies f to each pixel."""
+        """The text that applies the function f to each pixel of e (None: of the last term)."""
         return f"{MAPS[self.d]}({f}, {e or self.last})"
 
     def program(self) -> Program:
-        """The program of all terms."""
+        """The program of all terms so far; its result is the last one."""
         params = ", ".join(f"{name} : {array_type(shape)}" for name, shape in self.shapes.items())
         lets = "".join(f"  let x{k + 1} = {e}\n" for k, e in enumerate(self.terms))
         return parse(f"chain({params}) =\n{lets}  {self.last}")
 
     def by_torch(self, given: dict[str, Tensor]) -> Tensor:
-        """PyTorch's result for tensors laid out as in the program."""
+        """PyTorch's result for the program's inputs, laid out as the program's result is."""
         t = given["image"].movedim(-1, 0)
         for step in self.steps:
             t = step(t, given)
@@ -94,7 +94,8 @@ def each_side(pads: list[tuple[int, int]]) -> str:
 
 
 def padded(x: Chain, pads: list[tuple[int, int]], edge: str, value: str = "0.0") -> str:
-    """The text of the last term with a border; zeros, a value, or what lies at its edges."""
+    """The text of the last term with a border of the widths `pads`: of `value` if `edge` is `pad`,
+    else of elements of the array, as the function of the name `edge` takes them."""
     if not any(n for pair in pads for n in pair):
         return x.last
     amounts = each_side(pads) if x.d == 1 else f"({each_side(pads)})"
@@ -113,7 +114,8 @@ def torch_padded(t: Tensor, pads: list[tuple[int, int]], edge: str, value: float
 
 
 def geometry(x: Chain, most: int) -> tuple[list[int], list[int], list[int], list[tuple[int, int]]]:
-    """Random sides, steps and dilations of windows, and paddings with which they fit."""
+    """Random sides (at most `most`), strides, dilations and paddings of windows that fit into the
+    image."""
     r = x.r
     k = [r.randint(1, most) for _ in x.sides]
     apart = [r.choice((1, 1, 2)) if x.d < 3 else 1 for _ in x.sides]
@@ -125,7 +127,8 @@ def geometry(x: Chain, most: int) -> tuple[list[int], list[int], list[int], list
 
 
 def spans(k: list[int], apart: list[int]) -> list[int]:
-    """The widths of windows of k taps that lie apart."""
+    """The widths of windows with k taps that lie `apart` from each other, dimension by
+    dimension."""
     return [a * (n - 1) + 1 for a, n in zip(apart, k, strict=True)]
 
 
@@ -142,7 +145,7 @@ def dilated(x: Chain, apart: list[int]) -> str:
 
 
 def taps(d: int, window: str) -> str:
-    """The text of a window's pixels in one array."""
+    """The text of the array of a window's pixels, where the window has d dimensions."""
     return "join(" * (d - 1) + window + ")" * (d - 1)
 
 

@@ -37,7 +37,7 @@ class Geometry:
 
     @property
     def kernels(self) -> np.ndarray:
-        """The weights by group and result, [g][m][sides][c/g]."""
+        """The weights as the prelude's function takes them: [g][m][sides][c/g]."""
         by_group = self.w.reshape(self.groups, -1, *self.w.shape[1:])
         return np.ascontiguousarray(np.moveaxis(by_group, 1, -1))
 
@@ -46,7 +46,7 @@ class Geometry:
         return np.ascontiguousarray(np.moveaxis(self.x, 0, -1))
 
     def by_prelude(self) -> np.ndarray:
-        """The result of the prelude's function, channels last."""
+        """The interpreter's result by the prelude's transposed convolution; channels come last."""
         amounts = ", ".join(map(sides, (self.steps, _flat(self.pads), self.more, self.apart)))
         weights, image = array_type(self.kernels.shape), array_type(self.pixels.shape)
         program = parse(
@@ -57,7 +57,8 @@ class Geometry:
         return _numbers(evaluate(program, {"weights": self.kernels, "image": self.pixels}))
 
     def by_adjoint(self) -> np.ndarray:
-        """What the adjoint of the convolution with these windows makes, channels last."""
+        """The interpreter's result by the adjoint of the convolution with these windows; channels
+        come last."""
         kernel = self.w.shape[2:]
         by_group = self.w.reshape(self.groups, -1, *self.w.shape[1:])
         own_kernels = np.ascontiguousarray(np.moveaxis(by_group, 2, -1))
@@ -97,8 +98,8 @@ class Geometry:
         return _numbers(evaluate(back, {"weights": own_kernels, "cotangent": cotangent}))
 
     def by_torch(self) -> np.ndarray:
-        """PyTorch's result, channels last; where pads differ at both ends, the rest of the larger
-        one is cropped after it."""
+        """PyTorch's result; channels come last. PyTorch crops both ends alike, so the difference is
+        cropped afterwards."""
         least = [max(0, min(pair)) for pair in self.pads]
         out = CONVOLVE_BACK[self.d](
             torch.tensor(self.x)[None],
@@ -149,7 +150,8 @@ def geometry(r: Random) -> Geometry:
 
 
 def onnx_cases() -> Iterator[tuple[str, Geometry, np.ndarray]]:
-    """The ConvTranspose cases of the onnx package: name, geometry and result, channels last."""
+    """The name, the geometry and the right result (channels last) of each ConvTranspose case of the
+    onnx package."""
     for case in sorted(_NodeTestCases, key=lambda c: c.name):
         if case.name.startswith("test_convtranspose"):
             assert case.model is not None

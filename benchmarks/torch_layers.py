@@ -52,7 +52,8 @@ CUT = {"clipped": lambda t: torch.clamp(t, -0.5, 0.5)}
 
 
 def convolution(x: Chain) -> None:
-    """A convolution: of groups or not, at steps, dilated, over any edge, with a bias or not."""
+    """Add a random convolution to a program: in groups or not, with strides and dilations, any
+    edges, a bias or not."""
     r, d = x.r, x.d
     k, steps, apart, pads = geometry(x, 3 if d < 3 else 2)
     edge = r.choice(("pad", "pad", *EDGES)) if d < 3 else "pad"
@@ -85,7 +86,7 @@ def convolution(x: Chain) -> None:
 
 
 def transposed(x: Chain) -> None:
-    """A transposed convolution, by the prelude."""
+    """Add a random transposed convolution, by the prelude's function."""
     r, d = x.r, x.d
     k, steps, apart, _ = geometry(x, 3 if d < 3 else 2)
     more = [r.randrange(max(s, a)) for s, a in zip(steps, apart, strict=True)]
@@ -114,7 +115,7 @@ def transposed(x: Chain) -> None:
 
 
 def numbers(x: Chain) -> None:
-    """An operation on each number."""
+    """Add a random operation that is applied to each number."""
     name = x.r.choice(sorted(NUMBERS))
     text, f = NUMBERS[name]
     f = CUT.get(name, f)
@@ -122,7 +123,7 @@ def numbers(x: Chain) -> None:
 
 
 def pooling(x: Chain) -> None:
-    """The largest, the least, or the mean of windows."""
+    """Add a random pooling: the largest, the least, or the mean number of each window."""
     k, steps, apart, pads = geometry(x, 3 if x.d < 3 else 2)
     apart = [1] * x.d
     kind = x.r.choice(("maximum", "minimum", "average"))
@@ -145,7 +146,7 @@ def pooling(x: Chain) -> None:
 
 
 def softmax(x: Chain) -> None:
-    """Each pixel's channels as probabilities."""
+    """Add a softmax over the channels of each pixel."""
     x.add(
         x.each(
             "pixel -> (let powers = (let most = maximum(pixel)\n map(c -> exp(c - most), pixel))\n"
@@ -156,7 +157,8 @@ def softmax(x: Chain) -> None:
 
 
 def normalised(x: Chain) -> None:
-    """Each pixel's channels less their mean, by their deviation, at a learned scale."""
+    """Add a normalisation of each pixel: its channels less their mean, divided by their deviation,
+    times a learned scale."""
     g = x.parameter(x.c)
     x.add(
         x.each(
@@ -171,7 +173,8 @@ def normalised(x: Chain) -> None:
 
 
 def excited(x: Chain) -> None:
-    """Each channel by a gate made of its mean over the image."""
+    """Add squeeze and excitation: each channel is multiplied by a gate, which is computed of the
+    channels' means over the image."""
     w = x.parameter(x.c, x.c)
     image, whole = x.last, "join(" * (x.d - 1) + x.last + ")" * (x.d - 1)
     x.add(
@@ -185,7 +188,7 @@ def excited(x: Chain) -> None:
 
 
 def residual(x: Chain) -> None:
-    """The sum of what came and of a 1×1 convolution of it."""
+    """Add a residual block: the last term plus a 1×1 convolution of it."""
     w = x.parameter(x.c, x.c)
     x.add(
         x.each(f"pixel -> map((row, c) -> c + dot(row, pixel), zip({w}, pixel))"),
@@ -194,7 +197,7 @@ def residual(x: Chain) -> None:
 
 
 def upsampled(x: Chain) -> None:
-    """An image made larger: repeated pixels, or weighted means of neighbours."""
+    """Add a random upsampling: pixels are repeated, or are weighted means of their neighbours."""
     if x.d != 2:
         numbers(x)
         return
@@ -212,7 +215,7 @@ LAYERS = (numbers, pooling, softmax, normalised, excited, residual, upsampled, t
 
 
 def chain(r: Random) -> Chain:
-    """A random program: a convolution, up to two layers more, perhaps another convolution."""
+    """A random program: a convolution, up to two more layers, perhaps another convolution."""
     d = r.choice((1, 2, 2, 2, 3))
     sides = [r.randint(3, 7) if d < 3 else r.randint(2, 4) for _ in range(d)]
     x = Chain(d, sides, r.randint(1, 4), r)

@@ -30,8 +30,8 @@ def instructions_of(device: Device) -> tuple[Tried, ...]:
 
 
 def own_instructions(device: Device) -> tuple[str, ...]:
-    """The names of the instructions of the table that a device carries out by itself, found by
-    trial."""
+    """The names of the instructions of the table that a device really has, found by running
+    each."""
     session = open_device(device)
     native = _without_emulation(session)
     tried = (t for entry in native for t in _tried(session, entry))
@@ -39,7 +39,8 @@ def own_instructions(device: Device) -> tuple[str, ...]:
 
 
 def _without_emulation(session: Session) -> list[Entry | Alone]:
-    """The entries of the table whose text, as a device's compiler reads it, has no emulation."""
+    """The entries of the table for which a device's compiler chooses the text with the real
+    instruction, not the one that emulates it."""
     entries = list(TABLE.values())
     lines = [
         f"#if {entry.native}\n  native[{i}] = 1.0f;\n#else\n  native[{i}] = 0.0f;\n#endif\n"
@@ -53,13 +54,13 @@ def _without_emulation(session: Session) -> list[Entry | Alone]:
 
 
 def trial(entry: Entry | Alone) -> Program:
-    """The program that carries out one instruction of the table."""
+    """The program that runs one instruction of the table."""
     return _alone(entry) if isinstance(entry, Alone) else _together(entry)
 
 
 def _alone(entry: Alone) -> Program:
-    """The program that carries out an instruction of one work-item, once for each of some
-    operands, which are the program's parameters."""
+    """The program that applies an instruction of a single work-item to each of some operands, which
+    are the program's parameters."""
     several = tuple(Var(v.name, Array(v.type, 8)) for v in variables(entry.program.pattern))
     rows = Zip(several)
     operands = lam("row", elem_of(rows), lambda row: entry.carried_out(*_fields(row, several)))

@@ -66,10 +66,11 @@ DOTS = ("dot_ss", "dot_uu")
 def _later_mali(
     name: str, cores: int, items: int, group: int, instructions: tuple[str, ...] = DOTS
 ) -> Profile:
-    """The profile of a Mali of 64 registers, or of 32 where all work-items of a core are there.
+    """The profile of a Mali newer than the G72, whose work-items have 64 registers each, or 32 if a
+    core runs as many of them as it can hold.
 
-    Threads of a core: Arm's Mali GPU datasheet, 2021. Items of a group: what Mesa's driver takes.
-    """
+    `items` (work-items of a core) is from Arm's Mali GPU datasheet of 2021; `group` (work-items of
+    a group) is what Mesa's driver allows."""
     return replace(
         MALI_G72,
         name=name,

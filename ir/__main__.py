@@ -71,8 +71,8 @@ def _fmt_options(words: list[str]) -> argparse.Namespace:
 
 
 def tidy_files(options: argparse.Namespace) -> int:
-    """Tidy the text of each file in its place, and print the names of those that changed; returns
-    the exit status. Standard input is tidied to standard output."""
+    """Tidy the text of each file in place, and print the names of the files that changed; returns
+    the exit status. For the name `-`, standard input is tidied to standard output."""
     untidy = 0
     for file in options.files:
         text = sys.stdin.read() if file == "-" else text_of(file)
@@ -88,7 +88,7 @@ def tidy_files(options: argparse.Namespace) -> int:
 
 
 def written(file: str, text: str) -> None:
-    """Write a text to a file; a UserError says why it cannot be written."""
+    """Write a text to a file; a UserError if that fails."""
     try:
         with open(file, "w", encoding="utf-8") as out:
             out.write(text)

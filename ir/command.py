@@ -19,8 +19,8 @@ DEEPEST = 4000  # calls in calls: terms are trees, and walked as such
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
-    """The help of a command: its description as it is written, and the default of every option
-    that has one."""
+    """The formatter of a command's help: the description keeps its line breaks, and each option
+    with a default shows it."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         told, usual = action.help or "", action.default
@@ -30,7 +30,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 class _Version(argparse.Action):
-    """Print the version, which is not looked up before it is asked for, and leave."""
+    """The option that prints the version and exits; the version is looked up only then."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         assert callable(self.const)
@@ -39,7 +39,7 @@ class _Version(argparse.Action):
 
 
 class _Words(argparse.Action):
-    """Print the long options of a command, for the completion of a shell, and leave."""
+    """The option that prints a command's long options, for completion in shells, and exits."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         actions = (a for a in parser._actions if a.help != argparse.SUPPRESS)
@@ -54,8 +54,8 @@ def command_parser(
     usage: str | None = None,
     version: Callable[[], str] = installed_version,
 ) -> argparse.ArgumentParser:
-    """The parser of the command `prog`, described by `what`: it has `--help`, with the default of
-    each option, and `--version`."""
+    """The parser of the command `prog`, described by `what`; it has the options `--help`, which
+    shows defaults, and `--version`."""
     parser = argparse.ArgumentParser(prog, usage=usage, description=what, formatter_class=_Help)
     parser.add_argument(
         "--version", action=_Version, nargs=0, const=version, help="print the version and exit"

@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _derived(p: Program, options: argparse.Namespace) -> Program:
-    """The program that --adjoint or --gradient asks for; a UserError where there is none."""
+    """The adjoint or gradient of a program that the options ask for; a UserError if it has none."""
     try:
         return adjoint(p, options.adjoint) if options.adjoint else gradient(p, options.gradient)
     except Refused as refused:
@@ -141,8 +141,8 @@ def lowered(p: Program, family: str, form: str | None) -> Lowering:
 
 
 def _families(p: Program) -> Iterator[str]:
-    """A line for each family: the number of its forms for a program, and its meaning. Nothing is
-    derived, so that a form may yet be refused."""
+    """A line for each family: how many forms it has for a program, and what it is. The forms are
+    not tried, so some of them may be refused."""
     for name, family in FAMILIES.items():
         yield f"{name:15} {counted(len(forms(p, name)), 'form'):>9}  {family.meaning}"
     yield "--list --family F says which forms of a family apply, and why others do not"

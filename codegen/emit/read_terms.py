@@ -219,7 +219,8 @@ def arithmetic(emitter: Recursion, e: Expr, env: Env) -> Value:
 
 
 def called(emitter: Recursion, e: Instruct, env: Env) -> Value:
-    """The value of an instruction that a work-item carries out by itself, which gives a number."""
+    """The value of a number that a work-item computes by the instruction of e alone, without other
+    lanes."""
     scalar = type_of(e)
     assert isinstance(scalar, Scalar)
     given = tuple([value(emitter.read(part, env)) for part in e.parts])

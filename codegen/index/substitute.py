@@ -121,7 +121,8 @@ def _placed_atom(atom: Atom, values: Mapping[str, Index | int]) -> Index | int:
 
 
 def _made_of(atom: Atom, inside: Sequence[Index | int]) -> Index | int:
-    """What an atom, that assumes nothing itself, is with `inside` in place of its operands."""
+    """The index that an atom becomes if its operands are replaced by `inside`; the atom has no
+    assumptions."""
     match atom:
         case Quot(divisor=d):
             return inside[0] // d

@@ -1,8 +1,6 @@
-"""Vectors of four bytes that hold one lane of each of four others: a column of four rows of bytes.
-
-Put together lane by lane, each byte costs compilers an instruction or two. NVIDIA's devices have
-one that takes any four of the bytes of two registers.
-"""
+"""Vectors of four bytes that take the same lane of four other vectors: a column, if these are rows.
+Compilers spend an instruction or two on each byte if the vector is built lane by lane; NVIDIA's
+devices have an instruction that takes any four bytes of two registers."""
 
 # key: e value
 
@@ -16,8 +14,8 @@ ROWS = 4
 
 
 def column_of(e: Build, layouts: Mapping[Memory, Layout]) -> tuple[Load, ...] | None:
-    """The loads of the four bytes of e, where all are lanes of vectors of four in registers; else
-    None."""
+    """The loads of the four bytes of e, if each byte is a lane of a vector of four in registers;
+    else None."""
     if e.kind.scalar not in BYTES or e.kind.width != ROWS:
         return None
     found = tuple(part for part in e.parts if isinstance(part, Load) and _is_lane(part, layouts))

@@ -35,8 +35,8 @@ IN_STEP = 8  # work-items beside each other, of which few should wait for others
 
 @dataclass(frozen=True, slots=True)
 class CommonGuards:
-    """The conditions to test before a loop, and whether guards vary inside it; `running` are the
-    trip counts of the loops that have a counter."""
+    """The conditions (`tests`) to test before a loop, and whether guards vary inside it (`vary`).
+    `running` are the trip counts, by variable, of the loops that stay loops in the text."""
 
     tests: tuple[Condition, ...]
     vary: bool
@@ -44,8 +44,8 @@ class CommonGuards:
 
 
 def told_apart(kernel: Kernel) -> frozenset[str]:
-    """The ids that differ between work-items of a group that lie beside each other, and so run in
-    step: those of the first dimensions, until these have IN_STEP work-items."""
+    """The names of the ids that differ between neighbouring work-items of a group, which run in
+    step: the ids of the first dimensions, until these have IN_STEP work-items."""
     beside, found = 1, set[str]()
     for dimension, size in enumerate(kernel.local_size):
         if size > 1 and beside < IN_STEP:
@@ -58,13 +58,14 @@ def told_apart(kernel: Kernel) -> frozenset[str]:
 def common_guards(
     loop: For, spelled: frozenset[str], values: Mapping[str, int], apart: frozenset[str]
 ) -> CommonGuards | None:
-    """The conditions to test before a loop: that all guards of its loads hold, then, unless guards
-    vary inside, what all guards have in common; one that is always true is left out.
+    """The conditions to test before a loop: first, that all guards of its loads hold; then, unless
+    guards vary inside, the condition that all guards share. A condition that is always true is left
+    out.
 
-    None if nothing is to be tested, if a guard varies with an id in `apart`, or with a loop in a
-    way that its first and last turn do not tell of, or if there is a barrier inside. `values` are
-    those of the `spelled` out loops around.
-    """
+    None if nothing is left to test, if the loop has a barrier, if a guard depends on an id in
+    `apart`, or if it is not enough to test a guard in a loop's first and last turn. `values` are
+    those of the variables of the surrounding loops, which are spelled out; `spelled` are the
+    variables of all loops that are."""
     inside = list(statements(loop))
     if any(isinstance(s, Barrier) for s in inside):
         return None
@@ -89,8 +90,9 @@ def _tested(
     ends: Mapping[str, Sequence[int]],
     values: Mapping[str, int],
 ) -> Iterator[Condition]:
-    """The conditions that a guard becomes in the `copied` turns of spelled-out loops, and at the
-    `ends` of the others; a turn in which it never holds needs no test: nothing is loaded there."""
+    """The conditions that a guard becomes in the `copied` turns of spelled-out loops, and in the
+    `ends` (first and last turns) of the other loops. A turn in which the guard never holds gives
+    none: nothing is loaded in it."""
     for choice in product(*copied.values()):
         here = {**values, **dict(zip(copied, choice, strict=True))}
         found = [*_copies(guard, ends, here)]
@@ -99,22 +101,23 @@ def _tested(
 
 
 def in_all_turns(condition: Condition, running: Mapping[str, int]) -> Condition:
-    """The condition that a condition holds in all turns of the `running` loops; the condition
-    itself where their first and last turns do not tell that."""
+    """A condition that says that `condition` holds in all turns of the `running` loops; `condition`
+    itself if its values in the first and last turns do not decide that."""
     if not condition.names & running.keys() or not _told_by_ends(condition, running):
         return condition
     return both(*_copies(condition, _ends(condition, running), {}))
 
 
 def _told_by_ends(condition: Condition, running: Collection[str]) -> bool:
-    """True if each comparison holds in all turns of the `running` loops where it holds in the first
-    and the last turn of each."""
+    """True if each comparison of a condition holds in all turns of the `running` loops if it holds
+    in their first and last turns."""
     atoms = (atom for part in condition.parts for atom, _ in part.terms)
     return all(isinstance(atom, Var) or atom.names.isdisjoint(running) for atom in atoms)
 
 
 def _ends(guard: Condition, running: Mapping[str, int]) -> dict[str, Sequence[int]]:
-    """The first and the last turn of each of the `running` loops that a guard varies with."""
+    """The first and the last turn of each of the `running` loops on whose variable a guard
+    depends."""
     return {n: sorted({0, running[n] - 1}) for n in sorted(guard.names & running.keys())}
 
 
@@ -135,6 +138,7 @@ def _guards(s: Statement) -> Iterator[Condition]:
 def _copies(
     guard: Condition, turns: Mapping[str, Sequence[int]], values: Mapping[str, int]
 ) -> Iterator[Condition]:
-    """The conditions that a guard becomes in these turns of loops."""
+    """The conditions that a guard becomes when loop variables have the values in `turns`, one for
+    each combination, and other variables those in `values`."""
     for choice in product(*turns.values()):
         yield substitute_in(guard, {**values, **dict(zip(turns, choice, strict=True))})

@@ -72,8 +72,9 @@ def is_plain(e: Load) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The condition that holds at a place of the text, in all turns of the `running` loops, and
-    those that do not hold; `steady` says that guards are the same in the whole loop there."""
+    """What is known at a place of the text: a condition that holds (`known`, in all turns of the
+    `running` loops), and conditions that do not hold (`denied`). `steady` says that guards do not
+    vary in the loop around that place."""
 
     known: Condition = ALWAYS
     denied: tuple[Condition, ...] = ()
@@ -102,7 +103,7 @@ class Expressions:
     open: list[Varying[str]] = field(default_factory=list)  # of the pattern that is being spelled
 
     def given(self, facts: Facts) -> None:
-        """Set what holds for what is spelled from here on."""
+        """Set the facts that hold for the text that is written from here on."""
         self.facts = facts
         self.copies.clear()
 
@@ -140,7 +141,8 @@ class Expressions:
         return NEVER if denied else here
 
     def follows(self, part: Index) -> bool:
-        """True if part ≥ 0 follows, in all turns of the running loops, from what is known here."""
+        """True if part ≥ 0 follows, in all turns of the running loops, from the facts known
+        here."""
         asked = in_all_turns(Condition((part,)), self.facts.running)
         return beyond(asked, self.facts.known) == ALWAYS
 
@@ -208,12 +210,12 @@ class Expressions:
         return None
 
     def pointed(self, memory: Memory, i: Index, kind: Kind, half: Index | None) -> str:
-        """The text of what lies at an index of a memory, as a vector that is aligned there.
+        """The text of the vector at an index of a memory, by a pointer to the vector's type; it
+        must be aligned.
 
-        Of an element of an array that is declared in the text, compilers know how the array's
-        scalars are aligned, and hold to that: NVIDIA's loads them one by one. Of a sum they believe
-        the type of the vector.
-        """
+        In local and private memory the pointer is the array plus the index, not the address of an
+        element: for an element, NVIDIA's compiler takes the alignment of the array's scalars, and
+        loads these one by one; for a sum it takes the alignment of the vector."""
         to = f"*(__{memory.space.value} {type_text(kind)} *)"
         if memory.space is Space.GLOBAL:
             return f"{to}&{self.name(memory)}[{self.address(memory, i, half)}]"
@@ -276,8 +278,8 @@ class Expressions:
                 return self.choice(condition, a, b)
 
     def column(self, kind: Kind, loads: Sequence[Load]) -> str:
-        """The text of the vector of these bytes, which are lanes of vectors in registers; of the
-        same lane of each by a function."""
+        """The text of the vector of the bytes that `loads` read from vectors in registers; by a
+        function of its own if all are the same lane of their vectors."""
         places = [(load, evaluate(load.index, self.values)) for load in loads]
         rows = [self.spelled[load.memory].names[at // ROWS] for load, at in places]
         lanes = [at % ROWS for _, at in places]
@@ -327,8 +329,9 @@ class Expressions:
         return f"vload_half{suffix(kind.width)}(0, {place})"
 
     def in_vectors(self, memory: Memory, i: Index, half: Index | None, w: int) -> bool:
-        """True if w numbers of a memory lie as a vector of their bits does. `vload_halfN` and its
-        like promise nothing of that, and NVIDIA's compiler moves their numbers one by one."""
+        """True if w numbers of a memory can be loaded as one aligned vector of their bits.
+        `vload_halfN` and the like do not need alignment, but NVIDIA's compiler makes w single loads
+        of them."""
         return w in (2, 4, 8, 16) and is_aligned(flat(memory, i, half), w)
 
     def bits(self, e: Value, kind: Kind) -> str:
@@ -395,7 +398,8 @@ class Expressions:
         return self.call(name, e), PRIMARY
 
     def compared(self, e: Apply) -> tuple[str, int]:
-        """The text of a comparison as an int, 1 or 0; lanes that hold are -1 in OpenCL."""
+        """The text of a comparison whose result is 1 or 0 in each lane, and how tightly it binds;
+        OpenCL's own comparisons of vectors give -1 for true."""
         if e.kind.width == 1:
             return self.comparison(e), CHOICE
         same = BYTES[kind_of(e.arguments[0]).scalar] == BYTES["int"]
@@ -403,15 +407,17 @@ class Expressions:
         return f"-{text}", UNARY
 
     def comparison(self, e: Apply) -> str:
-        """The text of a comparison as OpenCL has it."""
+        """The text of a comparison by OpenCL's operator alone, which gives -1 for true in lanes of
+        vectors."""
         return infix(e, self.operand)[0]
 
     def as_lanes(self, mask: str, kind: Kind) -> str:
-        """The text of a comparison of vectors for lanes as wide as those of a kind."""
+        """The text `mask`, a comparison of vectors, converted to whole numbers as wide as those of
+        a kind."""
         return f"convert_{INTS[BYTES[kind.scalar]]}{suffix(kind.width)}({mask})"
 
     def chosen(self, e: Apply) -> str:
-        """The text of a choice by a computed condition."""
+        """The text of a choice (select) whose condition is computed."""
         c, a, b = e.arguments
         one = c.e if isinstance(c, Broadcast) else c
         test, lane = f"{self.operand(one, SUM)} != 0", kind_of(one).scalar
@@ -494,19 +500,20 @@ def infix(e: Apply, operand: Callable[[Value, int], str]) -> tuple[str, int]:
 
 
 def takes_narrow(instruction: Instruction) -> bool:
-    """True if an instruction takes halves or bfloats, which its devices then compute with."""
+    """True if an instruction takes halves or bfloats; then its devices can compute with these."""
     operands = variables(instruction.meaning.pattern)
     return any(scalar_of(leaf) in NARROW_REALS for v in operands for leaf in leaves(v.type))
 
 
 def as_const(cell: str) -> str:
-    """The text of a place that is read: a pointer to global memory is one to what is const."""
+    """The text `cell` of a number that is only read: if it is a dereferenced pointer to global
+    memory, the pointer is made one to `const`."""
     return cell.replace("*(__global", "*(const __global", 1) if cell.startswith("*(__") else cell
 
 
 def cast_text(kind: Kind, text: str, holds: int) -> tuple[str, int]:
-    """The text of a conversion to a kind, lane by lane, of a text that holds together as `holds`
-    says, and how tightly it binds itself."""
+    """The text of a conversion of `text` to a kind, lane by lane, and how tightly it binds; `holds`
+    is how tightly `text` binds."""
     to = type_text(kind)
     if kind.width > 1:
         return f"convert_{to}({text})", PRIMARY

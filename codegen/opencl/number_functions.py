@@ -52,8 +52,8 @@ def _narrow(way: str, least: int, largest: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NumberFunction:
-    """A function on numbers: the scalar types that it takes and gives, its body with @ in the place
-    of the vector width, the functions that it calls, and the names of its arguments."""
+    """A function on numbers: the names of the types that it takes and gives; its body, with @ in
+    place of the vector width; the functions that it calls; and the names of its arguments."""
 
     takes: str
     gives: str
@@ -64,9 +64,13 @@ class NumberFunction:
 
 
 def _column(byte: str, lane: int) -> NumberFunction:
-    """The function that takes a lane of each of four vectors of four bytes. Of two registers,
-    `prmt` takes the bytes whose numbers (4 to 7 are of the second) the digits of its last operand
-    give, the lowest first; the columns beside each other share the first two of the three."""
+    """The function of four vectors of four bytes that gives the vector of their lanes number
+    `lane`.
+
+    On NVIDIA's devices it is made of the instruction `prmt`, which takes four bytes of two
+    registers, as the digits of its last operand say, the lowest byte first (0 to 3 are bytes of the
+    first register, 4 to 7 of the second). Two of its three instructions are the same for the lanes
+    0 and 1, and for 2 and 3, so that compilers share them."""
     rows = ("a", "b", "c", "d")
     pairs, column = ("0x5140", "0x7362")[lane // 2], ("0x5410", "0x7632")[lane % 2]
     taken = 'asm("prmt.b32 %0, %1, %2, {};" : "=r"({}) : "r"({}), "r"({}));'
@@ -153,8 +157,9 @@ def named(function: str, w: int) -> str:
 
 
 def text_of(function: str, w: int, by_pairs: bool = False) -> str:
-    """The text, of one line, of a function on w numbers; or, with `by_pairs`, that for NVIDIA which
-    makes two bfloats at once, and this line elsewhere."""
+    """The text of a function on w numbers. If NVIDIA's compilers get another body, both stand in
+    it, under `#if`; `by_pairs` chooses for NVIDIA the body that rounds two floats to bfloats at
+    once."""
     found = NUMBER_FUNCTIONS[function]
     body = found.body.replace("@", suffix(w))
     for called in found.calls:
@@ -185,8 +190,8 @@ def _in_pairs(w: int) -> str:
 
 
 def texts(called: set[tuple[str, int]], by_pairs: bool) -> list[str]:
-    """The texts of these functions and of those that they call, which stand before them; with
-    `by_pairs`, those for devices with instructions on bfloats."""
+    """The texts of these functions (name, width), and before them those of the functions that they
+    call; `by_pairs` as in `text_of`."""
     inner = {(name, w) for function, w in called for name in NUMBER_FUNCTIONS[function].calls}
     first, rest = sorted(inner), sorted(called - inner)
     return [text_of(function, w, by_pairs) for function, w in (*first, *rest)]

@@ -131,7 +131,8 @@ class Writer:
             self.line(depth, "}")
 
     def guards(self, s: For) -> CommonGuards | None:
-        """The guards to test before a loop; None where no test is left that may hold here."""
+        """The guards to test before the loop s; None if every test is known to hold, or known to
+        fail, at this place."""
         found = common_guards(s, self.spelled, self.spell.values, self.apart)
         if found is None:
             return None
@@ -139,8 +140,8 @@ class Writer:
         return replace(found, tests=tests) if tests else None
 
     def apart_by(self, guards: CommonGuards, s: For, depth: int) -> None:
-        """Write a loop once for each of the tests of its `guards`, under this test and without the
-        guards that then hold, and once with its guards for where none of them holds."""
+        """Write the loop s several times: once under each test of `guards`, without the guards that
+        hold then, and once with its guards, for when no test holds."""
         settled, facts = self.settled, self.spell.facts
         start, failed = "if", facts.denied
         for test in guards.tests:

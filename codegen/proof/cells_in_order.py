@@ -1,5 +1,5 @@
-"""The question whether an array may be written where another lies: settled by computing every cell
-that a kernel reads of the one and writes of the other, by whom and when."""
+"""The question whether an array may be written in the place of another: answered by computing, for
+every cell, which work-item reads it in the one array and writes it in the other, and when."""
 
 # key: x index
 
@@ -18,9 +18,9 @@ NEVER = np.iinfo(np.int64).max
 
 
 def read_before_written(found: Footprint, read: str, written: str) -> bool:
-    """True if both arrays can be one: each cell of `written` that is a cell of `read` too is
-    written by one work-item, which alone reads it, and only before. False also if there are too
-    many cells to tell."""
+    """True if the arrays `read` and `written` can share their storage: each cell that is both read
+    and written is written by one work-item only, no other work-item reads it, and all its reads
+    come before. False also if there are too many cells to compute."""
     timed = list(_timed(found.root, constant(0)))
     reads = [(a, t * 2) for a, t in timed if a.memory.name == read]
     writes = [(a, t * 2 + 1) for a, t in timed if a.memory.name == written]
@@ -36,12 +36,13 @@ def read_before_written(found: Footprint, read: str, written: str) -> bool:
 
 
 class _TooMany(Exception):
-    """The cells are too many to be tried."""
+    """Raised if there are too many cells to compute."""
 
 
 def _timed(node: Node, now: Index) -> Iterator[tuple[Access, Index]]:
-    """Each access of a node with the moment when a work-item makes it: a number that grows from
-    statement to statement, and with the counters of the loops around it."""
+    """Each access of a node, and the time when a work-item makes it: a number that grows from
+    statement to statement and from turn to turn of the loops around. The node begins at the time
+    `now`."""
     match node:
         case Touch(accesses):
             yield from ((access, now) for access in accesses)
@@ -54,7 +55,8 @@ def _timed(node: Node, now: Index) -> Iterator[tuple[Access, Index]]:
 
 
 def _duration(node: Node) -> int:
-    """The number of statements with accesses that a node carries out."""
+    """How many statements with accesses a work-item carries out in a node, turns of loops
+    counted."""
     match node:
         case Touch():
             return 1
@@ -65,8 +67,8 @@ def _duration(node: Node) -> int:
 
 @dataclass(slots=True)
 class _Cells:
-    """The cells of an array: the number of the work-item that writes each (-1: none does), and when
-    it does so first."""
+    """For each cell of an array, the number of the work-item that writes it (-1: none), and the
+    time of its first write."""
 
     found: Footprint
     size: int
@@ -78,7 +80,7 @@ class _Cells:
         self.first = np.full(self.size, NEVER)
 
     def takes(self, access: Access, time: Index) -> bool:
-        """Note a write; False if another work-item writes one of its cells too."""
+        """Note a write; returns False if another work-item writes one of its cells, too."""
         cells, items, times = self._points(access, time, latest=False)
         before = self.writer[cells]
         self.writer[cells] = items
@@ -88,15 +90,17 @@ class _Cells:
         )
 
     def allows(self, access: Access, time: Index) -> bool:
-        """True if no cell that this read meets was written before, nor is by another work-item."""
+        """True if each cell that this read accesses is never written, or is written by the same
+        work-item and only later."""
         cells, items, times = self._points(access, time, latest=True)
         writer = self.writer[cells]
         own = (writer == items) & (times < self.first[cells])
         return bool(((writer < 0) | own).all())
 
     def _points(self, access: Access, time: Index, latest: bool) -> tuple[Array, Array, Array]:
-        """The cells that an access meets, the work-item that meets each, and when it does; in loops
-        on which nothing else depends, that is the latest or the earliest time."""
+        """The cells that an access touches, and for each the number of the work-item and the time.
+        Loops on which cells do not depend are not enumerated: their first turn is taken, or with
+        `latest` the last."""
         where, ids = access.where, {**self.found.groups, **self.found.locals}
         tests = [*where.given, *(part for c in where.denied for part in c.parts)]
         names = frozenset[str]().union(access.index.names, *(x.names for x in tests))

@@ -18,13 +18,14 @@ Grid = Mapping[str, Array]
 
 
 def variables_of(indices: Iterable[Index]) -> dict[str, Var]:
-    """The variables of indices, by name."""
+    """The variables that occur in some indices, by name."""
     atoms = (atom for x in indices for atom in inner_atoms(x))
     return {atom.key: atom for atom in atoms if isinstance(atom, Var)}
 
 
 def evaluated(x: Index, grid: Grid) -> Array:
-    """The values of an index where its variables have those of a grid."""
+    """The values of an index where its variables have the values that `grid` gives by name, as
+    arrays."""
     total = np.asarray(x.constant)
     for atom, k in x.terms:
         total = total + k * _atom(atom, grid)

@@ -56,8 +56,8 @@ def outputs(plan: Plan) -> tuple[Buffer, ...]:
 
 
 def value_of(buffers: Sequence[Buffer], results: Sequence[Any]) -> Any:
-    """The value that the arrays in some outputs make up: the only one, or a tuple, in which
-    `out.1.0` and `out.1.1` are the components of component 1."""
+    """The value that the arrays in the output buffers make up: the array of the only output, or a
+    tuple. Names give the place in it: `out.1.0` and `out.1.1` are the components of component 1."""
     paths = [tuple(map(int, buffer.name.split(".")[1:])) for buffer in buffers]
     if len(results) == 1 or not all(paths):
         return results[0] if len(results) == 1 else tuple(results)
@@ -81,8 +81,8 @@ def with_roles(plan: Plan, *roles: Role) -> dict[str, Buffer]:
 
 
 def accept(expected: Mapping[str, Buffer], given: Mapping[str, Data]) -> dict[str, Array]:
-    """The arrays given for buffers of these names, contiguous, as they are uploaded; a UserError
-    names one that is unknown, or of another type or shape."""
+    """The arrays that are given for buffers, by name, contiguous, ready to be uploaded; a UserError
+    for an unknown name, or for another type or shape than the buffer's."""
     found = {}
     for name, data in given.items():
         for part, array in _apart(name, data) if isinstance(data, tuple) else ((name, data),):
@@ -116,7 +116,7 @@ def _fitting(buffer: Buffer, given: object) -> Array:
 
 
 def demand_kind(buffer: Buffer, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
-    """Raise a UserError for an array of another type or shape than the buffer's."""
+    """Raise a UserError if an array has another type or shape than the buffer."""
     if dtype != DTYPES[buffer.scalar] or shape != buffer.shape:
         raise UserError(f"'{buffer.name}' is {dtype} {list(shape)}, expected {_kind(buffer)}")
 

@@ -44,8 +44,9 @@ class Program:
         code_bytes: int | None = None,
         compiled: Sequence[Any] = (),
     ) -> None:
-        """A plan with its kernels on a queue; `compiled` are the driver's programs that these are
-        of, which some drivers drop as soon as nobody holds them."""
+        """A plan with its kernels on a queue. `compiled` are the driver's program objects that the
+        kernels were built from; they are kept, as some drivers free them when no reference is
+        left."""
         self._queue = queue
         self._compiled = compiled
         self.plan = plan
@@ -116,8 +117,9 @@ class Program:
             arrays.refuse_poison(buffer, mask & arrays.poisoned(buffer, result, 1))
 
     def set_constants(self, constants: Mapping[str, Data], held: bool = True) -> None:
-        """Give constants, or change some; prepack kernels run again before the next run. Those that
-        are not `held` here once the device has them must all be given to change one."""
+        """Set some or all constants; prepack kernels run again before the next run. With `held`
+        false the host's copies are dropped once the device has them, and later changes must give
+        all constants."""
         expected = arrays.with_roles(self.plan, Role.CONST)
         self._constants |= arrays.accept(expected, constants)
         self._held, self._ready = held, False
@@ -132,8 +134,9 @@ class Program:
         launched(self._launches_on(buffers))
 
     def on_device(self, inputs: Mapping[str, Any]) -> Any:
-        """The output for inputs of which some are arrays on this device, as arrays that stay there;
-        nothing waits. Arrays of the host are copied, and constants are set, as in a call."""
+        """The results for these inputs as arrays that stay on the device; the call does not wait
+        for them. Inputs may be arrays on this device; arrays of the host are copied. Constants are
+        set as in a call."""
         there = {n: a for n, a in inputs.items() if isinstance(a, DeviceArray)}
         given = self._accepted({n: a for n, a in inputs.items() if n not in there}, there)
         for name, array in there.items():
@@ -154,7 +157,7 @@ class Program:
         arrays.demand_kind(self._buffers[name], array.dtype, array.shape)
 
     def to_device(self, array: Array) -> DeviceArray:
-        """A copy of an array on this device, to be given to calls."""
+        """A copy of an array on this device, which can be passed as an input."""
         return DeviceArray.of(array, self._queue)
 
     def series(
@@ -263,8 +266,8 @@ class Program:
     def _accepted(
         self, inputs: Mapping[str, Data], there: Mapping[str, DeviceArray] = NOTHING
     ) -> dict[str, Array]:
-        """The arrays given as inputs, as they are uploaded; constants among them are set. Others
-        are `there` already."""
+        """The inputs that must be uploaded, contiguous; constants among them are set, and left out.
+        Inputs that are on the device already are given as `there`."""
         given = arrays.accept(self._given, inputs)
         constants = {n: a for n, a in given.items() if self._buffers[n].role is Role.CONST}
         if constants:

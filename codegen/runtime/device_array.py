@@ -1,4 +1,4 @@
-"""Arrays that lie on a device: results that stay there, and inputs that are there already."""
+"""Arrays on a device: results that stay there, and inputs that are not uploaded again."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +12,7 @@ from codegen.runtime.queue import Queue
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceArray:
     """An array on a device: the driver's `buffer`, and the type and shape of its numbers.
-
-    NumPy reads it (`np.asarray`), after all that was enqueued before; until then nothing waits.
-    """
+    `np.asarray` copies it to the host, after waiting for the kernels enqueued so far."""
 
     buffer: Any
     dtype: np.dtype[Any]
@@ -30,7 +28,7 @@ class DeviceArray:
 
     @staticmethod
     def empty(dtype: np.dtype[Any], shape: tuple[int, ...], queue: Queue) -> "DeviceArray":
-        """An array whose numbers are not written yet."""
+        """A new array on the device of a queue, whose numbers are not set."""
         size = int(np.prod(shape, dtype=object)) * dtype.itemsize
         return DeviceArray(queue.allocate(size), dtype, shape, queue)
 

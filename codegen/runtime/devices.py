@@ -75,14 +75,13 @@ def working(found: Sequence[Device | Broken]) -> tuple[Device, ...]:
 
 
 def kind_of(device: Device) -> tuple[str, ...]:
-    """The name, platform, version and driver of a device: times of one are those of all that share
-    them."""
+    """The name, platform, version and driver of a device. Times are comparable between devices for
+    which these are the same."""
     return device.name, device.platform, device.version, device.driver
 
 
 def of_each_kind(found: Sequence[Device | Broken]) -> tuple[Device, ...]:
-    """The first device of each kind among the entries of a list; simulators only where there is
-    nothing else."""
+    """The first device of each kind in a list; simulators only if there are no other devices."""
     usable = working(found)
     real = [device for device in usable if not device.simulator] or usable
     return tuple({kind_of(device): device for device in reversed(real)}.values())[::-1]

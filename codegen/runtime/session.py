@@ -183,8 +183,8 @@ def open_device(device: Device, cached: bool = True) -> "Session":
 
 
 class _driver:
-    """The context of a call of the driver, whose error becomes a RunFailed that says what was being
-    done. It is a class as calls on small arrays would notice what a generator costs."""
+    """A context for calls of the driver: its errors become a RunFailed whose message begins with
+    `doing`. It is a class because a generator would cost measurable time where arrays are small."""
 
     __slots__ = ("doing",)
 
@@ -299,8 +299,9 @@ class Session:
             raise BuildFailed(self._log(program) or str(error)) from error
 
     def _quick_to_build(self, source: str) -> str:
-        """The text to build: one whose instructions a device emulates is run there to be checked,
-        so its loops stay loops. Unrolled in 32 lanes they take Intel's compiler 14 s, else 0.8."""
+        """The text to build. Where a device emulates the text's instructions (only to check
+        results), its loops are not unrolled: unrolled, Intel's compiler takes 14 s, otherwise 0.8
+        s."""
         emulated = "SUB_GROUP_OF(" in source and "cl_nv_" not in self.handle.extensions
         return source.replace("#pragma unroll", "#pragma nounroll") if emulated else source
 

@@ -29,7 +29,8 @@ def prove_texts(plan: Plan) -> tuple[Proof, ...]:
 
 
 def prove_launch(launch: Kernel, buffers: Buffers) -> Proof:
-    """The proof of one kernel's text with its launch on these buffers."""
+    """The proof of a kernel's text, launched on these buffers: that text and launch agree, that
+    accesses stay inside their arrays, and that no work-items race."""
     text = _head(launch.source)
     if isinstance(text, NotRead):
         return _unread(launch.name, text)

@@ -195,7 +195,8 @@ class _Walker:
         return Sequence((Gather(call.function), *([] if touched is None else [touched])))
 
     def is_instruction(self, name: str) -> bool:
-        """True if a name is that of an instruction here, which several lanes carry out."""
+        """True if `name` is the name of an instruction of this text that several lanes carry out
+        together."""
         found = self.scope.get(name)
         return isinstance(found, Instruction) and found.lanes > 1
 

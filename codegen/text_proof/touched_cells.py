@@ -21,8 +21,8 @@ ORDER = (2, 1, 0)  # of the dimensions of ids, the one that varies fastest last
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """The pairs of a work-item of a group, by its number in it, and a cell of a memory that it
-    touches; each pair once."""
+    """The cells of a memory that the work-items of a group touch: each pair of a work-item's number
+    in the group (`items`) and a cell (`cells`) once."""
 
     memory: Memory
     writes: bool
@@ -30,16 +30,16 @@ class Touched:
     cells: Array
 
     def items_of_cells(self) -> tuple[Array, Array]:
-        """The cells that are touched, each once, and the number of work-items that touch each."""
+        """The cells that are touched, each once, and how many work-items touch each."""
         return np.unique(self.cells, return_counts=True)
 
 
 def touched_cells(
     text: KernelText, elements: Mapping[str, int], groups: Size, group: Size
 ) -> Iterator[Touched]:
-    """What the work-items of the group with the ids `group`, of so many `groups`, touch of each
-    memory that it shares with others: global and local ones, reads and writes apart. A memory is
-    left out if its accesses have too many cells to compute."""
+    """The cells that the work-items of one group touch, for each global or local memory, reads and
+    writes apart. `group` is the group's ids, `groups` how many groups there are, and `elements` the
+    length of each array. A memory is left out if its accesses touch too many cells to compute."""
     x, y, z = text.group_size
     found = text_footprint(text, dict(elements), (x, y, z), groups)
     items = _items(found, (x, y, z), group)
@@ -58,7 +58,8 @@ def _kind(a: Access) -> tuple[str, bool]:
 
 
 def _items(found: Footprint, size: Size, group: Size) -> dict[str, Array]:
-    """The values of the ids of work-items and of their group, on an axis for each dimension."""
+    """The values of the ids of a group's work-items, by name, in arrays with an axis for each
+    dimension of the group; `size` is the group's size and `group` its ids."""
     axes = {}
     for axis, d in enumerate(ORDER):
         shape = [-1 if other == axis else 1 for other in range(len(ORDER))]
@@ -70,7 +71,8 @@ def _items(found: Footprint, size: Size, group: Size) -> dict[str, Array]:
 
 
 def _loops(a: Access) -> list[tuple[str, int]]:
-    """The loops around an access on which its cell, or whether it is made, depends."""
+    """The variables and trip counts of the loops around an access on which its cell or its guards
+    depend."""
     denied = (part for condition in a.where.denied for part in condition.parts)
     names = frozenset[str]().union(*(x.names for x in (a.index, *a.where.given, *denied)))
     return [(name, count) for name, count in a.where.loops if name in names]
@@ -88,8 +90,8 @@ def _joined(accesses: list[Access], items: Grid, count: int) -> Touched:
 
 
 def _pairs(a: Access, items: Grid, count: int) -> Array:
-    """The pairs of a cell and one of `count` work-items that touches it by an access, each as one
-    number: cell · count + item."""
+    """The pairs of a cell and one of `count` work-items that touches it by an access, each pair as
+    one number: cell · count + work-item."""
     loops = _loops(a)
     grid = {name: ids.reshape(*ids.shape, *(1 for _ in loops)) for name, ids in items.items()}
     for n, (name, trips) in enumerate(loops):

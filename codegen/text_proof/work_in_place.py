@@ -1,5 +1,5 @@
-"""Kernels that work in place: an array that is read and the one that is written become one, where
-that is proved to change nothing."""
+"""Kernels that work in place: the array that is read and the array that is written become one, if
+that is proved to change no result."""
 
 import re
 from dataclasses import replace
@@ -19,12 +19,12 @@ from codegen.text_reader.read_kernel import read_kernel
 def in_place(
     kernel: Kernel, arguments: tuple[Buffer, ...], read: str, written: str
 ) -> Kernel | None:
-    """The kernel that writes the buffer `written` over what it reads of the buffer `read`, and
-    takes the first alone; None if it is not proved that every cell is read before it is written.
+    """The kernel that writes its results over the buffer `read` instead of to the buffer `written`,
+    and has one parameter less; None if it is not proved that every cell is read before it is
+    written.
 
-    `arguments` are the buffers that the kernel is given. The new text is proved as any other: in
-    it, a work-item that reads what another one writes would be a race.
-    """
+    `arguments` are the buffers that the kernel is launched with. The new text is proved like any
+    other: a work-item that reads a cell which another one writes would be a race."""
     names = list(kernel.arguments)
     if names.count(read) != 1 or names.count(written) != 1:
         return None

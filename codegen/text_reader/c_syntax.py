@@ -46,7 +46,8 @@ class Element:
 
 @distinct
 class Pointed:
-    """The expression *(space kind *)&array[index], or with (array + index)."""
+    """The expression *(space kind *)&array[index], or *(space kind *)(array + index): the value of
+    a kind that lies at an element."""
 
     space: Space
     kind: Kind

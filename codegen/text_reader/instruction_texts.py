@@ -21,7 +21,8 @@ def taken_out(source: str) -> tuple[str, tuple[Instruction, ...]]:
 
 
 def _functions_on_numbers(source: str) -> Iterator[str]:
-    """The texts before a kernel that agree, letter by letter, with a function on numbers."""
+    """The texts of those functions on numbers, written before a kernel, that are letter by letter
+    what code generation writes."""
     for line in source.split("\n"):
         words = line.split("(", 1)[0].split()
         ours = number_function(words[-1]) if len(words) == 2 else None

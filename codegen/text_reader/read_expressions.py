@@ -101,7 +101,8 @@ def pointed(tokens: Tokens) -> Pointed:
 
 
 def element_at(pointer: CExpr) -> CExpr:
-    """The element that a pointer array + index + … leads to; other expressions as they are."""
+    """The element array[index + …] for an expression array + index + …; another expression
+    unchanged."""
     match pointer:
         case Infix("+", Name(array), index):
             return Element(array, index)

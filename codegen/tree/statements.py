@@ -153,8 +153,8 @@ class Lane:
 
 @frozen
 class Call:
-    """The result of an instruction in one lane; all of its lanes come to it, each with its
-    arguments."""
+    """The result of an instruction in the running lane. An instruction of several lanes must be
+    reached by all of them together, each with its own arguments."""
 
     instruction: Instruction
     arguments: tuple["Value", ...]
@@ -352,7 +352,7 @@ def calls(kernel: Kernel) -> Iterator[Call]:
 
 
 def gathers(e: Value) -> bool:
-    """True if e is a call to which several lanes come together."""
+    """True if e is a call of an instruction that several lanes carry out together."""
     return isinstance(e, Call) and e.instruction.lanes > 1
 
 

@@ -47,7 +47,8 @@ def binary(op: str, a: Value, b: Value) -> Value:
 
 
 def chosen(c: Value, a: Value, b: Value) -> Value:
-    """The value a where the int c is not 0, else b, in the kind that both fit."""
+    """The value of a where the int c is not 0, and of b elsewhere, lane by lane; a and b are
+    converted to a kind that holds both."""
     test, x, y = kind_of(c), kind_of(a), kind_of(b)
     w = max(test.width, x.width, y.width)
     kind = Kind(_joined("max", x, y), w)

@@ -343,13 +343,13 @@ class Store(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """An instruction of a device that `lanes` neighbouring work-items carry out together, or one by
-    itself.
+    """An instruction of a device, which `lanes` neighbouring work-items carry out together, or one
+    work-item alone.
 
-    `meaning` is a function of its operands as the lanes hold them, [T<v>]lanes each, and gives what
-    the lanes hold then; that of one lane takes vectors and numbers, and gives a number. `text`
-    holds the OpenCL functions that carry it out, one of this name.
-    """
+    `meaning` is the function that it computes. For several lanes it takes and gives arrays with
+    what each lane holds, [T<v>]lanes; for one lane it takes vectors and numbers, and gives a
+    number. `text` has the OpenCL functions that carry it out, among them one of the instruction's
+    name."""
 
     name: str
     meaning: Lam = field(compare=False)

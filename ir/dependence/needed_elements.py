@@ -218,7 +218,8 @@ def _binary(op: str, a: Node, b: Node, env: Env) -> Node:
 
 
 def _select(c: Node, a: Node, b: Node, env: Env) -> Node:
-    """The choice between a and b, which depends on its condition; of a and b one is not needed."""
+    """The node of the choice between a and b. Its condition is needed; a and b do not count as
+    needed, since only one of them is."""
     if {c.sum, a.sum, b.sum} != {None}:
         raise Unknown
     fixed = c.fixed and a.fixed and b.fixed

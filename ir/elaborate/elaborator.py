@@ -200,7 +200,8 @@ class Elaborator:
         return self.choice(condition, x, y, (a, b))
 
     def choice(self, c: Expr, x: Expr, y: Expr, given: tuple[Argument, Argument]) -> Expr:
-        """The choice between the values x and y, which are parts of what is `given`."""
+        """The choice under the condition c between the numbers x and y, or components of tuples;
+        `given` are the arguments that x and y are parts of."""
         t, u = type_of(x), type_of(y)
         if isinstance(t, Tuple) and isinstance(u, Tuple) and len(t.parts) == len(u.parts):
             pairs = ((component(i, x), component(i, y)) for i in range(len(t.parts)))
@@ -216,8 +217,8 @@ class Elaborator:
         return Select(c, *self.met(x, y, *given))
 
     def met(self, x: Expr, y: Expr, a: Argument, b: Argument) -> tuple[Expr, Expr]:
-        """The operands x and y, which are what is written as a and b: a float literal becomes half
-        or bfloat if the other one is that."""
+        """The operands x and y, converted to each other's type where a or b, their texts, is a
+        float literal and the other operand is a half or bfloat."""
         t, u = type_of(x), type_of(y)
         if t == FLOAT and (to := narrow_real(u)) and self.is_weak(a):
             x = cast(x, to) or x

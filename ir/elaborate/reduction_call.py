@@ -12,8 +12,8 @@ from ir.errors import UserError
 
 
 def reduction(node: Callable[[Expr, Lam, Expr], Expr]) -> Callable[[Call], Expr]:
-    """The maker of a term `node(init, f, xs)` from a call reduce(init, f, xs); an init that is a
-    written number takes the type that f needs."""
+    """The function that makes the term `node(init, f, xs)` of a call such as reduce(init, f, xs);
+    an init that is a literal gets the type that f needs."""
 
     def make(c: Call) -> Expr:
         xs, t = c.array(2)
@@ -43,8 +43,8 @@ def reduction(node: Callable[[Expr, Lam, Expr], Expr]) -> Callable[[Call], Expr]
 
 
 def _folding(c: Call, acc: Type, elem: Type) -> Lam:
-    """The function of a reduction; if it has a type on the numbers in the elements and none on the
-    elements, which are arrays, the UserError suggests `flatten`."""
+    """The function of a reduction over elements of type `elem`. If the elements are arrays, and the
+    function would fit their numbers but does not fit them, the UserError suggests `flatten`."""
     try:
         return c.lam(1, Tuple((acc, elem)))
     except UserError as error:
@@ -67,7 +67,8 @@ def _numbers(t: Type) -> Type:
 
 
 def _fits(c: Call, acc: Type, elem: Type) -> bool:
-    """True if a reduction's function has a type on these types."""
+    """True if the function of a reduction can take an accumulator of type `acc` and an element of
+    type `elem`."""
     try:
         c.lam(1, Tuple((acc, elem)))
     except UserError:

@@ -62,8 +62,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class Alone:
-    """An instruction that each work-item carries out by itself: `program` is what it computes, of
-    numbers, and of arrays of as many elements as the vectors that it takes have lanes."""
+    """An instruction that each work-item carries out by itself. `program` is the function that it
+    computes, on numbers and arrays; where it has an array, the instruction takes a vector."""
 
     name: str
     program: Lam
@@ -74,7 +74,7 @@ class Alone:
 
     @cached_property
     def instruction(self) -> Instruction:
-        """The instruction as nodes hold it: on vectors and numbers."""
+        """The instruction as terms contain it: a function of vectors and numbers, not of arrays."""
         operands = variables(self.program.pattern)
         held = tuple(Var(v.name, type_of(_as_vector(v))) for v in operands)
         given = (

@@ -61,7 +61,8 @@ COMPARED: dict[str, np.ufunc] = {
 
 
 def compared(op: str, whole: "np.dtype[np.generic]") -> Callable[[Numbers, Numbers], object]:
-    """The comparison `op` of arrays, which gives 1 or 0 as whole numbers of the type `whole`."""
+    """The function that compares two arrays by `op`, number by number; its results are 1 or 0, of
+    the type `whole`."""
     return lambda a, b: COMPARED[op](a, b).astype(whole)
 
 

@@ -259,7 +259,8 @@ def _binary(e: Expr, op: str, a: Value, b: Value, env: Env) -> Value:
 
 
 def _select(e: Expr, c: Value, a: Value, b: Value, env: Env) -> Value:
-    """The value of the choice e between a and b; whole numbers are widened to its type."""
+    """The value of the choice e between a and b under the condition c; whole numbers are converted
+    to e's type."""
     if not (isinstance(c, Leaf) and isinstance(a, Leaf) and isinstance(b, Leaf)):
         raise NotAFold
     scalar = only_scalar(type_of(e))

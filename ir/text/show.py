@@ -109,7 +109,8 @@ def _operators(e: Binary, indent: int, after: str) -> str:
 
 
 def _goes_on(op: str, other: str) -> bool:
-    """True if `a op b other c` needs no brackets: comparisons are not chained."""
+    """True if `a op b other c` needs no brackets. A comparison beside a comparison does: they are
+    not chained."""
     return LEVELS.get(op) == LEVELS[other] and other not in COMPARISONS
 
 

@@ -44,7 +44,8 @@ def _lines(text: str, tokens: list[Token]) -> list[str]:
 
 
 def _line(text: str, start: int, end: int, own: list[Token], before: Token | None) -> str:
-    """The text of one line with its tokens, which begins with the spaces that it had."""
+    """The tidied text of the line from `start` to `end` with the tokens `own`; it keeps its
+    indentation. `before` is the last token of earlier lines, None if there is none."""
     first = (own[0].start_pos or 0) if own else end
     last = (own[-1].end_pos or 0) if own else start
     made = "" if not own else _indent(text[start:first])
@@ -63,13 +64,14 @@ def _indent(spaces: str) -> str:
 
 
 def _comment(comment: str) -> str:
-    """The comment with a space behind its dashes, unless it is a rule of dashes."""
+    """The comment with a space after its two dashes, unless it is a line of dashes only."""
     words = comment.removeprefix(COMMENT)
     return comment if not words or words[0] in " -" else f"{COMMENT} {words}"
 
 
 def _gap(text: str, a: Token, b: Token, behind: Token | None) -> str:
-    """The spaces between two tokens of a line; `behind` is the token before them."""
+    """The spaces to put between the neighbouring tokens a and b of a line; `behind` is the token
+    before a, None if there is none."""
     written = text[a.end_pos : b.start_pos]
     usual = " " if written else ""
     if b.type in ("_CALL", "COMMA", "COMPONENT") or b.type in CLOSES or a.type in OPENS:
@@ -86,7 +88,8 @@ def _gap(text: str, a: Token, b: Token, behind: Token | None) -> str:
 
 
 def _without_empty_lines(lines: list[str]) -> str:
-    """The lines as one text, in which one empty line at most stands between others."""
+    """The text of these lines, without empty lines at the start and the end, and with at most one
+    between others."""
     kept: list[str] = []
     for line in lines:
         if line or (kept and kept[-1]):

@@ -9,8 +9,8 @@ from ir.text.surface import Definition, File, pattern_names
 
 
 def unused_helpers(file: File) -> Iterator[Definition]:
-    """The definitions of a file that its last one, the program, does not call, nor any helper that
-    it needs."""
+    """The definitions of a file that the program (its last definition) uses neither directly nor
+    through other helpers."""
     *helpers, program = file.definitions
     needed = _names(program)
     left = list[Definition]()
@@ -23,14 +23,14 @@ def unused_helpers(file: File) -> Iterator[Definition]:
 
 
 def _names(d: Definition) -> set[str]:
-    """The names that a definition uses and does not bind itself."""
+    """The names that a definition uses, except those of its own parameters and local variables."""
     own = frozenset(n.text for p in d.params for n in pattern_names(p.pattern))
     return {name.text for name, inside in used(d.body, own) if name.text not in inside}
 
 
 def notes_on(text: str, name: str) -> Iterator[str]:
-    """A note for each helper in a program's text that is not used, with its place; `name` stands
-    for the text."""
+    """A note for each unused helper of a program's text, with its line and column; `name` names the
+    text in the notes, such as its file."""
     file = read(text, name)
     program = file.definitions[-1].name.text
     for helper in unused_helpers(file):
