@@ -58,6 +58,8 @@ MALI_G72 = Profile(
     resident_words=384 * 64,
     resident_bytes=32 * KIB,
     half_arithmetic=True,
+    # Half of the registers: operands and addresses take the others. Mesa's compiler spills with 48.
+    results=(1, 32),
 )
 
 DOTS = ("dot_ss", "dot_uu")
@@ -99,6 +101,7 @@ ADRENO_630 = replace(
     cores=2,
     dedicated_local=True,
     private_words=192,
+    results=(1, 96),
     resident_items=1024,
     resident_words=1024 * 96,
 )

@@ -274,7 +274,8 @@ function figures(v) {
       ["traffic", bytes(v.traffic_bytes)], [`I/O bound (${v.bound})`, beside(v, v.least_traffic)],
       ["io-optimal dataflow", beside(v, v.dataflow_traffic)], ["workspace", bytes(v.workspace_bytes)], ["error", sci(v.error)],
       ["bank conflicts", known(v.bank_conflicts) ? v.bank_conflicts.toLocaleString("en") : "–"],
-      ["prepack", time(v.prepack_ns)], ["spread", spread(v)], ["machine slower by", times(v.slowdown)]];
+      ["prepack", time(v.prepack_ns)], ["spread", spread(v)], ["machine slower by", times(v.slowdown)],
+      ...(known(v.spills) ? [["predicted between", `${time(v.least_ns)} and ${time(v.most_ns)}`], ["registers spilled", `${v.spills}`]] : [])];
   return make("div", { class: "figures" }, ...cells.map(([name, value]) => make("div", {}, make("span", {}, name), value)));
 }
 

@@ -42,6 +42,7 @@ _SUMMARY = (
     ),
     *("memory_bytes", "workspace_bytes", "traffic_bytes", "elapsed_s", "stopped_early"),
     *("clock", "device_ns", "kernels_ns", "slowdown"),
+    *("least_ns", "most_ns", "spills"),
 )
 _REASONS = 4  # shown for each stage
 
