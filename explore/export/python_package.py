@@ -36,11 +36,14 @@ def python_package(
         "SHOWN_INPUTS": _arguments(plan, Role.INPUT),
     }
     module = files("explore.export").joinpath("package.py.in").read_text(encoding="utf-8")
-    platforms = files("codegen.runtime").joinpath("platforms.py").read_text(encoding="utf-8")
+    runtime = {
+        name: files("codegen.runtime").joinpath(name).read_text(encoding="utf-8")
+        for name in ("platforms.py", "build_options.py")
+    }
     return {
         "pyproject.toml": _filled(PROJECT, values),
         f"{name}/__init__.py": _filled(module, values),
-        f"{name}/platforms.py": platforms,
+        **{f"{name}/{file}": text for file, text in runtime.items()},
         f"{name}/kernels.cl": kernels,
         f"{name}/plan.json": said,
     }
