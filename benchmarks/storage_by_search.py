@@ -6,9 +6,9 @@ found by a run of `explore` with the same budget, then timed in turns.
         [--seed 0] [--out runs/storage] [LAYER …]
 
 The layers are those of `python -m benchmarks.storage`, and so is the table. A layer of each type is
-explored on an image of half the size; runs that are in --out already are not made again. The
-fastest three of a run are built for the whole image, and all types and the copies of their bytes
-take turns. No run begins from what others found (no records).
+explored on an image of a quarter of the size; runs that are in --out already are not made again.
+The fastest three of a run are built for the whole image, and all types and the copies of their
+bytes take turns. No run begins from what others found (no records).
 """
 
 import argparse
@@ -33,7 +33,7 @@ def explored(name: str, t: str, given: argparse.Namespace) -> list[Record]:
     folder = Path(given.out) / f"{name.replace(',', '').replace(' ', '-')}-{t}-{given.megabytes}"
     run = Run(folder) if folder.exists() else None
     run = run or explore(
-        show(layer(name, t, given.megabytes // 2)),
+        show(layer(name, t, given.megabytes // 4)),
         device=given.device,
         out=folder,
         records=False,

@@ -17,7 +17,7 @@ SIGNED = {"s": CHAR, "u": UCHAR}
 KHRONOS = "__opencl_c_integer_dot_product_input_4x8bit_packed"
 # Clang defines the macro of Arm's extension wherever it makes SPIR, with the function or without.
 # So the host asks the device, and defines this one.
-ARM = "HAS_ARM_DOT_ACC"
+ARM, ARM_EXTENSION = "HAS_ARM_DOT_ACC", "cl_arm_integer_dot_product_accumulate_int8"
 # NVIDIA's compiler does not tell which of its devices it compiles for: the host does here, too.
 NVIDIA = "HAS_DP4A"
 
@@ -41,9 +41,15 @@ def _text(name: str, signs: str) -> str:
         arm = []
     elif kind == "uint":
         arm[1] = "  return as_int(arm_dot_acc(a, b, as_uint(c)));"
+    enabled = [
+        f"#if defined({ARM})",
+        f"#pragma OPENCL EXTENSION {ARM_EXTENSION} : enable",
+        "#endif",
+    ]
     terms = " + ".join(f"a.s{i} * b.s{i}" for i in range(LANES))
     return "\n".join(
         [
+            *(enabled if arm else []),
             f"inline int {name}({first} a, {second} b, int c)",
             "{",
             f"#if defined({KHRONOS})",

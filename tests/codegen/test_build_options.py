@@ -7,7 +7,7 @@ from importlib.resources import files
 import pytest
 
 from codegen.runtime.build_options import build_options
-from ir.instructions.dot_products import ARM, KHRONOS, NVIDIA
+from ir.instructions.dot_products import ARM, ARM_EXTENSION, KHRONOS, NVIDIA
 from ir.instructions.table import DOTS
 
 
@@ -22,7 +22,7 @@ class Here:
 
 
 NEW = Here("OpenCL C 3.0 ")
-MALI = Here(extensions="cl_arm_integer_dot_product_accumulate_int8")
+MALI = Here(extensions=ARM_EXTENSION)
 NV = "cl_nv_device_attribute_query"
 DOT = DOTS["dot_ss"].text
 

@@ -1,8 +1,11 @@
 """Tests of sums of products of bytes that are made by dot products of four bytes: right on every
 device, with the instruction or without; refused where the term has other products."""
 
+import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -151,6 +154,23 @@ def test_the_function_of_arm_is_called_where_the_host_says_that_it_is_there() ->
     for name in DOTS:
         assert ("arm_dot_acc(a, b, " in DOTS[name].text) == (name != "dot_su")
         assert f"#elif defined({ARM})" in DOTS[name].text or name == "dot_su"
+
+
+@pytest.mark.parametrize("name", ["dot_ss", "dot_uu"])
+def test_what_is_written_for_arm_is_accepted_by_clang(name: str, tmp_path: Path) -> None:
+    """Clang declares the functions of Arm's extension, though no device here has them."""
+    clang = next(filter(None, map(shutil.which, ("clang", "clang-15"))), None)
+    if clang is None:
+        pytest.skip("clang is not installed: apt-get install clang")
+    s, t = TYPES[name]
+    made = kernels(parse(PRODUCT.format(s=s, t=t)), f"{name.replace('_', '-')} relaid", seed=1)
+    file = tmp_path / "kernel.cl"
+    file.write_text(made.plan.source)
+    how = ["-x", "cl", "-cl-std=CL1.2", "-target", "spir64", "-Xclang", "-finclude-default-header"]
+    command = [clang, *how, f"-D{ARM}", "-S", "-emit-llvm", "-o", "-", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "arm_dot_acc" in done.stdout
 
 
 def test_zero_points_have_to_be_out_of_the_sum_first() -> None:
