@@ -12,9 +12,9 @@ NVIDIA_EXTENSION, NVIDIA_SINCE = "cl_nv_device_attribute_query", (6, 1)  # the f
 
 
 def build_options(text: str, device: Any, given: str = "") -> str:
-    """The compiler's options for a text on a device: those that are `given`, OpenCL C 3.0 if the
-    text tests for a feature of it and the device has that version, and a definition if the text
-    asks for Arm's dot products and the device has them."""
+    """The compiler's options for a text on a device: those that are `given`; OpenCL C 3.0 if the
+    text tests for a feature of it and the device has that version; and definitions for Arm's and
+    NVIDIA's dot products, if the text asks for them and the device has them."""
     extensions = device.extensions.split()
     options = given.split()
     if FEATURE in text and "-cl-std" not in given and _version(device) >= 3:

@@ -1,2 +1,3 @@
-"""Derivatives of programs, by laws: what each operation hands back to its operands, composed from a
-program's result to a parameter, and gathered so that nothing is scattered."""
+"""Derivatives of programs, by laws. The law of each operation says what cotangent each operand
+gets; laws are composed from a program's result back to a parameter, and what arrives is gathered:
+each element is a sum of what it gets, so that no two work-items add to one place."""

@@ -1,9 +1,9 @@
-"""The laws of derivatives: what each operation of the language hands back to its operands.
+"""The laws of derivatives: what cotangent each operation of the language hands back to its
+operands.
 
-Each law takes a contribution to what an operation makes, and gives those to what it makes it of.
-A view is a change of coordinates, a map an element's own place, a sum one more index; what a name
-stands for gets what comes to all of its uses.
-"""
+Each law takes a contribution to the result of an operation, and gives contributions to its
+operands. A view changes the coordinates; a map hands on to the element of its own index; a sum has
+one more index; a name that is used several times gets the contributions of all uses."""
 
 # key: e term, c contribution, scope what variables are bound to
 
@@ -57,15 +57,16 @@ Arrivals = list[Arrival]
 
 @dataclass(frozen=True, slots=True)
 class Backward:
-    """The way back through a program to one parameter; where `linear`, what is not linear in it is
-    refused."""
+    """The way back through a program to one parameter. With `linear`, an operation that is not
+    linear in the parameter is refused."""
 
     parameter: str
     linear: bool
     book: Notebook
 
     def of(self, e: Expr, scope: Scope, c: Contribution) -> Arrivals:
-        """What arrives at variables of the contribution c to the value of e."""
+        """The contributions that arrive at variables and parameters if c is added to the cotangent
+        of e."""
         if not depends(e, scope, self.parameter, c.path):
             return []
         c = self.book.settled(c)
@@ -121,8 +122,8 @@ class Backward:
         return self._bound(self.of(f.body, frame, c.tail()), frame, xs, scope)
 
     def _bound(self, all_: Arrivals, frame: Frame, e: Expr, scope: Scope) -> Arrivals:
-        """What arrives outside of a frame, whose variables are parts of e: what came to them goes
-        on into e."""
+        """The arrivals outside of a frame, whose variables are bound to parts of e: what arrived at
+        its own variables is handed back through e."""
         left = [a for a in all_ if a.frame is not frame]
         own = [a.what for a in all_ if a.frame is frame]
         if isinstance(frame, Element):
@@ -161,7 +162,8 @@ class Backward:
         return [*self.of(e.init, scope, c), *self._bound(passed, frame, e.xs, scope)]
 
     def _chosen(self, e: Reduce, fold: Fold, scope: Scope, c: Contribution, k: Index) -> Arrivals:
-        """A largest or smallest element: those that are equal to it share what comes to it."""
+        """The arrivals behind a largest or smallest element: the elements that are equal to it
+        share its cotangent."""
         if self.linear:
             raise Refused(f"expected what is linear in {self.parameter}, found {fold.op} of it")
         assert isinstance(e.f.pattern, tuple)
@@ -197,8 +199,8 @@ class Backward:
         return self.book.settled(c.times(value(factor, scope, (), (), self.book)))
 
     def _factors(self, e: Unary | Binary | Select, scope: Scope) -> list[tuple[Expr, Expr | None]]:
-        """The operands of an operation, each with the factor by which its cotangent is multiplied;
-        None for 1."""
+        """The operands of an operation, each with the factor by which the operation multiplies its
+        cotangent (None: by 1)."""
         if self.linear:
             self._expect_linear(e, scope)
         match e:

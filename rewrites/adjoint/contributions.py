@@ -1,9 +1,8 @@
-"""Contributions: what is added to an array, and where, while a cotangent moves back through a
-program.
+"""Contributions: what is added to an array, and at which places, while a cotangent moves back
+through a program.
 
-A view only changes the coordinates of a contribution, a sum leaves an index over which it runs,
-an operation on numbers multiplies it by a factor. That is all that the laws of `backward` do.
-"""
+A view only changes a contribution's coordinates, a sum adds an index, an operation on numbers
+multiplies by a factor. The laws of `backward` do nothing else."""
 
 # key: i index, a coordinate
 
@@ -17,12 +16,11 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """For all values of `indices`, the product of `factors` is added at `coordinates`.
+    """For all values of `indices`, the product of `factors` is added to an array at `coordinates`.
 
-    The array is a leaf of a value: `path` are the components that lead to it, through tuples.
-    Factors are numbers in which variables stand for reads (`Notebook.read`). What is added outside
-    of the array is lost.
-    """
+    The array is a leaf of a value: `path` are the numbers of the components that lead to it through
+    tuples. The variables in a factor stand for reads of arrays (`Notebook.read`). What is added
+    outside of the array is dropped."""
 
     indices: tuple[Index, ...]
     coordinates: tuple[Affine, ...]
@@ -34,11 +32,12 @@ class Contribution:
         return replace(self, coordinates=coordinates)
 
     def tail(self) -> "Contribution":
-        """This contribution to the element at its first coordinate."""
+        """This contribution without its first coordinate: to the element which that coordinate
+        selects."""
         return self.at(*self.coordinates[1:])
 
     def along(self, *path: int) -> "Contribution":
-        """This contribution to the leaf with another path."""
+        """This contribution with `path` as its path."""
         return replace(self, path=path)
 
     def times(self, *factors: Expr) -> "Contribution":
@@ -51,8 +50,8 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Element:
-    """The variables of a pattern as the element of an array at an index: in a map or a
-    reduction."""
+    """The frame of a map or reduction: its pattern is bound to the element of an array at an
+    index."""
 
     pattern: Pattern
     array: Expr
@@ -62,7 +61,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Named:
-    """The variables of a pattern as the parts of a value: in a let."""
+    """The frame of a let: its pattern is bound to a value."""
 
     pattern: Pattern
     value: Expr
@@ -71,7 +70,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
-    """A variable that counts from 0 to size - 1: in a generate."""
+    """The frame of a generate: its variable counts from 0 to size - 1."""
 
     pattern: Pattern
     size: int
@@ -81,7 +80,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Running:
-    """The accumulator of a reduction, whose values between two steps nobody keeps."""
+    """The frame of a reduction's accumulator, whose values between two steps are not stored."""
 
     pattern: Pattern
     outside: "Scope"
@@ -93,8 +92,8 @@ Scope = Frame | None
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A contribution that has come to a variable: one of a frame's, or a parameter where there is
-    none."""
+    """A contribution that has arrived at a variable of a frame, or at a parameter if `frame` is
+    None."""
 
     name: str
     frame: Scope
@@ -102,8 +101,8 @@ class Arrival:
 
 
 def found(scope: Scope, name: str) -> tuple[Frame, Path] | None:
-    """The innermost frame that binds a name, and the name's path in the frame's pattern; None for a
-    parameter."""
+    """The innermost frame in scope that binds a name, and the name's path in the frame's pattern;
+    None if the name is a parameter's."""
     while scope is not None:
         path = path_in(scope.pattern, name)
         if path is not None:
@@ -127,12 +126,13 @@ def path_in(p: Pattern, name: str) -> Path | None:
 
 
 def constant(n: int) -> Affine:
-    """The coordinate that is a number."""
+    """The coordinate that is the number n, without an index."""
     return Affine((), n)
 
 
 def plain(a: Affine) -> Index | None:
-    """The index that a coordinate is, and nothing else; None if it is more, or a number."""
+    """The index i if the coordinate a is i alone; None if a is a number, or has more terms, or a
+    factor."""
     match a:
         case Affine(((i, 1),), 0):
             return i
@@ -140,12 +140,12 @@ def plain(a: Affine) -> Index | None:
 
 
 def least(a: Affine) -> int:
-    """The smallest value of a coordinate."""
+    """The smallest value of a coordinate, over all values of its indices."""
     return a.constant + sum(min(0, k * (i.size - 1)) for i, k in a.terms)
 
 
 def most(a: Affine) -> int:
-    """The largest value of a coordinate."""
+    """The largest value of a coordinate, over all values of its indices."""
     return a.constant + sum(max(0, k * (i.size - 1)) for i, k in a.terms)
 
 
@@ -155,7 +155,7 @@ def lies_inside(a: Affine, size: int) -> bool:
 
 
 def replaced(a: Affine, values: dict[Index, Affine]) -> Affine:
-    """The coordinate with others in place of some of its indices."""
+    """The coordinate a with the coordinates in `values` in the place of some of its indices."""
     if not any(i in values for i, _ in a.terms):
         return a
     total = Affine((), a.constant, a.loose)

@@ -1,5 +1,5 @@
-"""The derivatives of operations on numbers: by which factor each hands a cotangent back to its
-operands."""
+"""The derivatives of operations on numbers: the factors by which each operation multiplies the
+cotangents of its operands."""
 
 # key: e term, a b operands
 
@@ -47,7 +47,8 @@ def is_linear(e: Unary) -> bool:
 
 
 def of_choice(e: Binary) -> tuple[Expr, Expr]:
-    """The factors of the operands of a max or min; of two equal numbers the second counts."""
+    """The factors of the two operands of a max or min, 1 and 0 or 0 and 1; if the operands are
+    equal, the second gets the 1."""
     a, b = (e.a, e.b) if e.op == "max" else (e.b, e.a)
     larger = positive(Binary("-", a, b))  # where the first operand is what counts
     other = Binary("-", _like(larger, 1), larger)
@@ -55,7 +56,7 @@ def of_choice(e: Binary) -> tuple[Expr, Expr]:
 
 
 def of_quotient(e: Binary) -> tuple[Expr, Expr]:
-    """The factors of the dividend and the divisor."""
+    """The factors of the dividend and the divisor of the quotient e; Refused for whole numbers."""
     if is_whole(type_of(e)):
         raise Refused("expected a division of reals, found one of whole numbers, which rounds")
     one = Binary("/", _like(e, 1), e.b)
@@ -63,8 +64,8 @@ def of_quotient(e: Binary) -> tuple[Expr, Expr]:
 
 
 def is_equal(op: str, best: Expr) -> Callable[[Expr], Expr]:
-    """The function that makes of a number, none beyond `best` in a max or min, 1 if it is equal to
-    it and else 0."""
+    """The function that makes 1 of a number that is equal to `best`, and 0 of another; `best` is a
+    max or min (`op`) of these numbers, so none lies beyond it."""
 
     def of(e: Expr) -> Expr:
         away = Binary("-", best, e) if op == "max" else Binary("-", e, best)
@@ -74,7 +75,7 @@ def is_equal(op: str, best: Expr) -> Callable[[Expr], Expr]:
 
 
 def positive(a: Expr) -> Expr:
-    """The number that is 1 where a > 0, and 0 elsewhere: the least and largest are cut off."""
+    """The term that is 1 where a > 0 and else 0: a, made steep, cut off at 0 and 1."""
     steep = a if is_whole(type_of(a)) else Binary("*", a, _like(a, STEEP))
     return Binary("min", Binary("max", steep, _like(a, 0)), _like(a, 1))
 

@@ -1,5 +1,5 @@
-"""The value of a term at given indices, as a number made of reads: what the laws of operations on
-numbers multiply a cotangent by."""
+"""The value of a term at given indices, as a number made of reads of arrays: the factors by which
+operations multiply a cotangent are such values."""
 
 # key: e term, at coordinates of an element, path of a leaf
 
@@ -51,8 +51,8 @@ Place = tuple[Affine, ...]
 
 
 def value(e: Expr, scope: Scope, at: Place, path: Path, book: Notebook) -> Expr:
-    """The number that the leaf of e holds at these coordinates; what is neither arithmetic nor a
-    view is an array made before (`kept`)."""
+    """The number that the leaf `path` of e has at the coordinates `at`, as a term. What is neither
+    arithmetic nor a view is read from an array that is made before (`kept`)."""
     try:
         return _value(e, scope, at, path, book)
     except NoAccess:
@@ -140,8 +140,8 @@ def _cropped(l: int, xs: Expr, scope: Scope, at: Place, path: Path, book: Notebo
 
 
 def _padded(l: int, xs: Expr, scope: Scope, at: Place, path: Path, book: Notebook) -> Expr:
-    """The number in an array with zeros around it: a read that may lie outside of its array, where
-    zeros are read; NoAccess where zeros are not what lies there."""
+    """The number of an array padded with zeros, l of them before xs: a read at a coordinate that
+    may lie outside of xs, where it gives 0. NoAccess if xs is not simply read from an array."""
     loose = replace(at[0].shifted(-l), loose=True)
     number = value(xs, scope, (loose, *at[1:]), path, book)
     reads = book.accesses(number)
@@ -154,15 +154,15 @@ def _padded(l: int, xs: Expr, scope: Scope, at: Place, path: Path, book: Noteboo
 
 
 def kept(e: Expr, scope: Scope, at: Place, path: Path, book: Notebook) -> Expr:
-    """The number as a read of an array that holds the values of e for all that the variables in
-    scope stand for, made before and kept."""
+    """The number that the leaf `path` of e has at `at`, as a read of an array that is made before:
+    it holds the values of e for all values of the variables in scope."""
     base, place = outward(e, scope)
     return book.read(leaf(book.named("kept", base), path), (*place, *at))
 
 
 def outward(e: Expr, scope: Scope) -> tuple[Expr, Place]:
-    """The array of the values of e over all elements that its variables in scope stand for, which
-    depends on parameters alone, and the coordinates of e in it."""
+    """The array of the values of e for all elements that the variables in scope stand for, which
+    depends on parameters only; and the coordinates at which the array holds the present e."""
     place: Place = ()
     while scope is not None:
         if free(e) & {v.name for v in variables(scope.pattern)}:

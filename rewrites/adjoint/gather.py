@@ -1,10 +1,10 @@
-"""The gathering of a contribution: the array that it adds up to, each element a sum of what comes
-to it.
+"""The gathering of a contribution: the array that it adds up to, in which each element is the sum
+of all that is added to it.
 
-A contribution says where each number goes. Here its coordinates are solved for indices, so that for
-each place it says what comes there: a convolution's windows are then windows of the cotangent.
-Where a coordinate goes in steps of s, the places are taken in s phases, one for each remainder.
-"""
+A contribution says to which place each number goes. Its coordinates are solved for its indices, so
+that it says for each place which numbers come: the windows of a convolution become windows of the
+cotangent. If a coordinate has steps of s, the places are taken in s phases, one for each
+remainder."""
 
 # key: c contribution, a coordinate, i index, n size, s step
 
@@ -35,15 +35,15 @@ Arranged = Callable[[Expr], Expr]
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """A dimension of a gathered array: the indices of its nest, and the view that makes the
-    dimension of theirs."""
+    """A dimension of a gathered array: the indices over which its nest maps, and the view that
+    makes the dimension of theirs."""
 
     indices: tuple[Index, ...]
     arranged: Arranged
 
 
 def gathered(c: Contribution, sizes: tuple[int, ...], scalar: Scalar, book: Notebook) -> Expr:
-    """The array of these sizes that a contribution adds up to."""
+    """The array of these sizes, of numbers of the type `scalar`, that a contribution adds up to."""
     c = book.settled(c)
     dims = list[Solved]()
     for d, n in enumerate(sizes):
@@ -60,8 +60,8 @@ def gathered(c: Contribution, sizes: tuple[int, ...], scalar: Scalar, book: Note
 def solved(
     c: Contribution, d: int, n: int, taken: set[Index], book: Notebook
 ) -> tuple[Contribution, Solved]:
-    """The contribution with its coordinate d solved: what it adds at each place of a dimension of n
-    elements."""
+    """The contribution with its coordinate number d solved for an index that is not in `taken`, so
+    that each of the dimension's n places has its own sum; and the dimension."""
     a, scalar = book.resolved(c.coordinates[d]), _scalar(c)
     own = [(i, k) for i, k in a.terms if i not in taken]
     if len(own) != len(a.terms):
@@ -88,7 +88,8 @@ def solved(
 def _of_several(
     c: Contribution, d: int, n: int, a: Affine, book: Notebook
 ) -> tuple[Contribution, Solved]:
-    """A coordinate of several indices, solved for the one that leaves the fewest sums."""
+    """The contribution with its coordinate a (number d), which has several indices, solved for the
+    index that leaves the fewest terms to sum up; and the dimension of n places."""
     total = prod(i.size for i, _ in a.terms)
     ones = [i for i, k in a.terms if abs(k) == 1]
     ways: list[tuple[int, Index, Index | None]] = [(total // i.size, i, None) for i in ones]
@@ -107,7 +108,8 @@ def _of_several(
 def _by_one(
     c: Contribution, d: int, n: int, i: Index, book: Notebook
 ) -> tuple[Contribution, Solved]:
-    """a = i + rest, solved for i: place - rest."""
+    """The contribution with its coordinate a = i + rest (number d) solved for i = place - rest; and
+    the dimension of n places."""
     a, place = c.coordinates[d], book.index(n)
     k = dict(a.terms)[i]
     rest = Affine(tuple((j, x) for j, x in a.terms if j != i), a.constant)
@@ -118,8 +120,10 @@ def _by_one(
 def _phases(
     c: Contribution, d: int, n: int, o: Index, i: Index, book: Notebook
 ) -> tuple[Contribution, Solved]:
-    """a = s o + i + rest, where s divides the rest: i becomes s t + phase, and o is q - t - rest/s
-    at the places s q + phase."""
+    """The contribution with its coordinate a = s o + i + rest (number d), where s divides the rest,
+    solved in s phases; and the dimension of n places.
+
+    i becomes s t + phase, and o becomes q - t - rest/s, for the places s q + phase."""
     s = dict(c.coordinates[d].terms)[o]
     turns, phase = -(-i.size // s), book.index(s)
     turn = index(book.index(turns)) if turns > 1 else constant(0)
@@ -135,8 +139,8 @@ def _phases(
 
 
 def _compared(c: Contribution, d: int, n: int, book: Notebook) -> tuple[Contribution, Solved]:
-    """A coordinate a that is not solved: each place is compared with it, by a factor that is 1
-    where place - a = 0 and else 0."""
+    """The contribution with its coordinate a (number d) left unsolved, and the dimension of n
+    places: a factor, 1 where place - a = 0 and else 0, compares each place with a."""
     place, a = book.index(n), c.coordinates[d]
     one = _ones(1, _scalar(c))
     same = book.read(one, (replace(index(place).plus(a.times(-1)), loose=True),))
@@ -144,17 +148,16 @@ def _compared(c: Contribution, d: int, n: int, book: Notebook) -> tuple[Contribu
 
 
 def _put(c: Contribution, i: Index, a: Affine, book: Notebook) -> Contribution:
-    """The contribution with a coordinate in place of an index; where this is no value of the index,
-    nothing is added."""
+    """The contribution with the coordinate a in the place of the index i; where a is outside of i's
+    range, nothing is added."""
     if not lies_inside(a, i.size):
         c = limited(c, i, book)
     return book.put(c, {i: a})
 
 
 def limited(c: Contribution, i: Index, book: Notebook) -> Contribution:
-    """The contribution with a factor that is read at i, and reads zeros where i is outside of its
-    size. Factors that may be infinite at zeros are made before, so that they are not computed
-    there."""
+    """The contribution with a factor that is 0 where the index i is outside of its range. Factors
+    that could be infinite there are computed into an array first, inside the range only."""
     c = replace(c, factors=tuple(_read_at(f, i, book) for f in c.factors))
     for n, f in enumerate(c.factors):
         access = book.accesses(f)[f.name] if _is_read(f, book) else None  # type: ignore[attr-defined]
@@ -169,7 +172,8 @@ def limited(c: Contribution, i: Index, book: Notebook) -> Contribution:
 
 
 def _read_at(f: Expr, i: Index, book: Notebook) -> Expr:
-    """The factor f; as a read of an array of its values if it divides, and depends on i."""
+    """The factor f; if it depends on i and could be infinite (it divides, or takes a logarithm), a
+    read from an array of its values."""
     accesses = book.accesses(f)
     used = dict.fromkeys(j for a in accesses.values() for x in a.coordinates for j, _ in x.terms)
     if i not in used or not any(map(_may_be_infinite, subterms(f))):
@@ -196,14 +200,15 @@ def _is_read(f: Expr, book: Notebook) -> bool:
 
 
 def _dimension(access: Access, i: Index) -> int | None:
-    """The dimension that an access reads at i and a number; None if there is none."""
+    """The number of the dimension that an access reads at i plus a constant; None if there is
+    none."""
     at = [d for d, a in enumerate(access.coordinates) if a.terms == ((i, 1),)]
     return at[0] if at else None
 
 
 def _cut(left: int, n: int) -> Arranged:
-    """The function that makes of an array the one with `left` zeros before it (with elements
-    cropped if negative), and n elements in all."""
+    """The function that gives an array of n elements: the elements of its argument after `left`
+    zeros, or, if `left` is negative, without its first ones; then zeros, or cropped."""
 
     def cut(xs: Expr) -> Expr:
         size = size_of(xs)
@@ -214,8 +219,9 @@ def _cut(left: int, n: int) -> Arranged:
 
 
 def _placed(xs: Expr, start: int, step: int, n: int, scalar: Scalar) -> Expr:
-    """The array of n numbers, or rows of such, in which the elements of xs stand at start, start +
-    step, … among zeros; those that fall outside are lost."""
+    """The array of n elements in which those of xs stand at start, start + step, …, with zeros
+    elsewhere; elements of xs that would stand outside are dropped. Elements are numbers, or
+    rows."""
     if step > 1:
         zero = number(0, scalar)
         apart = lam("row", elem_of(ones := Split(1, xs)), lambda x: Pad(0, step - 1, zero, x))
@@ -228,7 +234,7 @@ def _ones(n: int, scalar: Scalar) -> Expr:
 
 
 def _scalar(c: Contribution) -> Scalar:
-    """The type of the numbers that are added."""
+    """The type of the numbers that a contribution adds."""
     t = type_of(c.factors[0])
     assert isinstance(t, Scalar)
     return t

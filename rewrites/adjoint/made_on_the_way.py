@@ -1,5 +1,5 @@
-"""Arrays that are made on the way back: what contributions to a term add up to, where the term's
-law needs it at plain places, or hands it on to many."""
+"""Arrays of what contributions to a term add up to, made on the way back: where the term's law
+needs one index as coordinate, or hands the contributions on to many places."""
 
 # key: e term, c contribution, scope what variables are bound to
 
@@ -25,8 +25,8 @@ from rewrites.analysis.affine_access import Affine, Index, index
 
 
 def met(e: Expr, scope: Scope, all_: Sequence[Contribution], book: Notebook) -> list[Contribution]:
-    """The contributions to e, one for each leaf: what was summed up on the way is made first,
-    so that e hands it back once."""
+    """The contributions `all_` to e as one for each leaf. Several, and sums, are first made an
+    array, so that e hands them back only once."""
     done = list[Contribution]()
     for path in dict.fromkeys(c.path for c in all_):
         own = _added([c for c in all_ if c.path == path])
@@ -42,13 +42,14 @@ def met(e: Expr, scope: Scope, all_: Sequence[Contribution], book: Notebook) -> 
 
 
 def sums(c: Contribution, e: Expr, scope: Scope, book: Notebook) -> bool:
-    """True if a contribution to e sums over indices that are not those of its place."""
+    """True if a contribution to e sums over an index that occurs neither in its coordinates nor in
+    the element that e depends on."""
     placed = {*context(e, scope, book), *(i for a in c.coordinates for i, _ in a.terms)}
     return not placed.issuperset(c.indices)
 
 
 def context(e: Expr, scope: Scope, book: Notebook) -> tuple[Index, ...]:
-    """The indices of the elements that e depends on, through the variables in scope."""
+    """The indices of the array elements that e depends on, through the variables in scope."""
     names, own = free(e), list[Index]()
     while scope is not None:
         bound = {v.name for v in variables(scope.pattern)}
@@ -67,7 +68,8 @@ def context(e: Expr, scope: Scope, book: Notebook) -> tuple[Index, ...]:
 
 
 def made(e: Expr, scope: Scope, all_: Sequence[Contribution], book: Notebook) -> Contribution:
-    """The contribution that reads an array of what all these contributions to e add up to."""
+    """The contribution that reads the array of what all these contributions to e add up to, element
+    by element."""
     path = all_[0].path
     t = leaf_type(type_of(e), path)
     sizes = sizes_in(t)
@@ -89,7 +91,8 @@ def made(e: Expr, scope: Scope, all_: Sequence[Contribution], book: Notebook) ->
 
 
 def inside(e: Expr, scope: Scope, c: Contribution, d: int, book: Notebook) -> Contribution:
-    """The contribution to e without what lies outside of dimension d."""
+    """The contribution to e without the part that is added outside of e's dimension d, and so is
+    dropped."""
     c = book.settled(c)
     size = sizes_in(leaf_type(type_of(e), c.path))[d]
     a = c.coordinates[d]
@@ -104,7 +107,8 @@ def inside(e: Expr, scope: Scope, c: Contribution, d: int, book: Notebook) -> Co
 
 
 def plainly(e: Expr, scope: Scope, c: Contribution, book: Notebook) -> tuple[Contribution, Index]:
-    """The contribution to e with an index alone as its first coordinate, and that index."""
+    """The contribution to e with a single index as its first coordinate, over all elements of e;
+    and that index. If it has another coordinate there, it is made an array first."""
     c = inside(e, scope, c, 0, book)
     i, size = plain(c.coordinates[0]), size_of(e)
     if i is None or i.size != size or any(i in dict(a.terms) for a in c.coordinates[1:]):
@@ -124,7 +128,7 @@ def sum_of(a: Expr, b: Expr) -> Expr:
 
 
 def _added(all_: Sequence[Contribution]) -> list[Contribution]:
-    """Contributions at the same places as one, whose factor is the sum of theirs."""
+    """The contributions with those at the same places added up to one."""
     places: dict[object, list[Contribution]] = {}
     for c in all_:
         places.setdefault((frozenset(c.indices), c.coordinates), []).append(c)

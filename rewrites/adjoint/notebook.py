@@ -1,5 +1,5 @@
-"""The notebook of a derivation backwards: fresh indices, the reads that variables stand for, and
-the arrays that are made before others."""
+"""The notebook of a derivation backwards: fresh indices, the reads that variables in factors stand
+for, and the arrays that are made before others and named."""
 
 # key: i index, a coordinate, c contribution, e term
 
@@ -17,7 +17,8 @@ from rewrites.engine.refused import Refused
 
 
 class Notebook:
-    """What is noted while a cotangent moves back: each index, each read, each array by its name."""
+    """What is noted while a cotangent moves back: indices and how they are split, reads by the
+    names of their variables, and named arrays."""
 
     def __init__(self, taken: frozenset[str]) -> None:
         self.taken = set(taken)
@@ -34,19 +35,19 @@ class Notebook:
         return Index(f"i{self._count}", size)
 
     def halve(self, i: Index, n: int) -> None:
-        """Split an index into a quotient and a remainder by n, which divides its size."""
+        """Split an index i into digits, high · n + low; n divides its size."""
         high, low = self.index(i.size // n), self.index(n)
         self.digits[i] = index(high).times(n).plus(index(low))
 
     def resolved(self, a: Affine) -> Affine:
-        """The coordinate with digits in place of indices that have been split."""
+        """The coordinate with its digits in the place of each index that has been split."""
         while any(i in self.digits for i, _ in a.terms):
             a = replaced(a, self.digits)
         return a
 
     def divided(self, a: Affine, n: int) -> tuple[Affine, Affine]:
-        """The quotient and the remainder of a coordinate by n; an index whose digits they need is
-        split. NoAccess where there are none."""
+        """The quotient and the remainder of a coordinate by n; an index is split if that is needed.
+        NoAccess if they cannot be written as coordinates."""
         a = self.resolved(a)
         across = [i for i, k in a.terms if k == 1 and i.size > n and i.size % n == 0]
         if len(across) == 1 and not a.loose:
@@ -56,7 +57,7 @@ class Notebook:
     # ---- reads
 
     def read(self, base: Expr, coordinates: tuple[Affine, ...]) -> Expr:
-        """A variable that stands for the number of the array `base` at these coordinates."""
+        """The variable that stands for the number of the array `base` at these coordinates."""
         access = Access(base, coordinates)
         for name, other in self.reads.items():
             if other == access:
@@ -66,7 +67,7 @@ class Notebook:
         return Var(name, _number(type_of(base)))
 
     def accesses(self, e: Expr) -> dict[str, Access]:
-        """The reads that a number depends on, by the names of their variables."""
+        """The reads that the number e depends on, by the names of their variables."""
         names = sorted(free(e) & self.reads.keys(), key=lambda name: int(name[5:]))
         return {n: self._resolved_read(self.reads[n]) for n in names}
 
@@ -76,13 +77,13 @@ class Notebook:
     # ---- contributions
 
     def settled(self, c: Contribution) -> Contribution:
-        """The contribution with its split indices as their digits."""
+        """The contribution with its digits in the place of each index that has been split."""
         own = dict.fromkeys(j for i in c.indices for j, _ in self.resolved(index(i)).terms)
         return replace(c, indices=tuple(own), coordinates=tuple(map(self.resolved, c.coordinates)))
 
     def put(self, c: Contribution, values: dict[Index, Affine]) -> Contribution:
-        """The contribution with coordinates in place of some of its indices; new indices come where
-        the old ones were."""
+        """The contribution with coordinates in the place of some of its indices, also in its
+        factors; the indices of these coordinates join its own."""
         own = dict.fromkeys(
             j for i in c.indices for j in ([x for x, _ in values[i].terms] if i in values else [i])
         )
@@ -104,7 +105,8 @@ class Notebook:
     # ---- arrays
 
     def named(self, hint: str, e: Expr) -> Expr:
-        """The array e under a name, so that it is made once; e itself if it is a view."""
+        """The variable that names the array e, so that it is computed once (`hint` is the name if
+        it is free); e itself if it is a view."""
         if is_view(e):
             return e
         if e not in self.lets:
@@ -115,12 +117,13 @@ class Notebook:
 
 
 def _number(t: Type) -> Type:
-    """The type of the numbers in nested arrays of type t."""
+    """The type of the innermost elements of nested arrays of type t."""
     return _number(t.elem) if isinstance(t, Array) else t
 
 
 def leaf(e: Expr, path: Path) -> Expr:
-    """The leaf of a value at a path: a component, or an array of components."""
+    """The leaf of the value e at a path; of an array of tuples, the array of this component of
+    each."""
     if not path:
         return e
     t = type_of(e)
@@ -131,7 +134,8 @@ def leaf(e: Expr, path: Path) -> Expr:
 
 
 def leaf_type(t: Type, path: Path) -> Type:
-    """The type of the leaf at a path: nested arrays of numbers."""
+    """The type of the leaf at a path of a value of type t: a number, or nested arrays of
+    numbers."""
     match t:
         case Array(elem, n):
             return Array(leaf_type(elem, path), n)
@@ -141,7 +145,7 @@ def leaf_type(t: Type, path: Path) -> Type:
 
 
 def leaf_paths(t: Type) -> list[Path]:
-    """The paths of all leaves of a type."""
+    """The paths of all leaves of a value of type t."""
     match t:
         case Array(elem, _):
             return leaf_paths(elem)
@@ -151,7 +155,7 @@ def leaf_paths(t: Type) -> list[Path]:
 
 
 def scalar_in(t: Type) -> Scalar:
-    """The type of the numbers of a leaf; Refused for vectors."""
+    """The type of the numbers in a leaf of type t; Refused for vectors."""
     number = _number(t)
     if not isinstance(number, Scalar):
         raise Refused(f"expected arrays of numbers, found {show_type(t)}")
@@ -159,7 +163,7 @@ def scalar_in(t: Type) -> Scalar:
 
 
 def sizes_in(t: Type) -> tuple[int, ...]:
-    """The sizes of a leaf's dimensions; Refused where one is not a number."""
+    """The sizes of the dimensions of a leaf of type t; Refused if one depends on a parameter."""
     sizes = list[int]()
     while isinstance(t, Array):
         if not isinstance(t.size, int):

@@ -26,8 +26,8 @@ ANYWHERE = Affine((), 0)
 
 
 def depends(e: Expr, scope: Scope, parameter: str, path: Path = ()) -> bool:
-    """True if the leaf of e at a path depends on the parameter of this name, directly or through
-    variables in scope; the running value of a sum does."""
+    """True if the leaf of e at a path depends on the parameter, directly or through variables in
+    scope. A reduction's accumulator counts as depending on it."""
     if scope is None:
         if parameter not in free(e):
             return False

@@ -1,4 +1,4 @@
-"""The adjoint of a program in one parameter, and its gradients: new programs in the language."""
+"""The adjoint of a program in one parameter, and its gradients, as programs in the language."""
 
 # key: p program, x parameter
 
@@ -35,14 +35,14 @@ from rewrites.laws.views import SIMPLER, fewest_transposes
 
 
 def adjoint(p: Program, name: str) -> Program:
-    """The program that takes a cotangent of p's result, and gives that of the parameter `name`, in
-    which p must be linear but for a constant; Refused where it is not."""
+    """The program that takes a cotangent of p's result, and gives the cotangent of the parameter
+    `name`. p must be linear in that parameter, but for a constant; Refused if it is not."""
     return _backward(p, name, linear=True)
 
 
 def gradient(p: Program, name: str) -> Program:
-    """The program that takes a cotangent of p's result, and p's other parameters, and gives the
-    cotangent of the parameter `name`: reverse mode."""
+    """The program that takes a cotangent of p's result and those of p's parameters that it needs,
+    and gives the cotangent of the parameter `name` (reverse mode)."""
     return _backward(p, name, linear=False)
 
 
@@ -70,14 +70,14 @@ _simplify = exhaust(choice(*(law() for law in SIMPLER), fewest_transposes()))
 
 
 def _simpler(e: Expr) -> Expr:
-    """The term e with the views gone that cancel each other."""
+    """The term e without views that cancel each other."""
     done = _simplify(e)
     return done[0] if done else e
 
 
 def _edges_named(e: Expr, taken: frozenset[str]) -> tuple[Expr, frozenset[str]]:
-    """The term e with a name for each array, made of parameters, that repeats elements at its
-    edges: what comes to all its uses is added up first; and the names that are taken then."""
+    """The term e with a let for each array that repeats or reorders elements of parameters, and the
+    names taken then: what arrives at all uses of a name is added up before it is handed back."""
     params = free(e)
     edges = [s for s in subterms(e) if isinstance(s, PadEdge | Reorder) and free(s) <= params]
     for array in dict.fromkeys(edges):
@@ -89,7 +89,8 @@ def _edges_named(e: Expr, taken: frozenset[str]) -> tuple[Expr, frozenset[str]]:
 
 
 def _first(given: Var, path: tuple[int, ...], book: Notebook) -> Contribution:
-    """The contribution of a cotangent to a leaf of the result: each number to its own place."""
+    """The first contribution: the cotangent `given` of the result, each number of its leaf `path`
+    at its own place."""
     sizes = sizes_in(leaf_type(given.type, path))
     own = tuple(book.index(n) for n in sizes)
     at = tuple(map(index, own))
@@ -97,7 +98,7 @@ def _first(given: Var, path: tuple[int, ...], book: Notebook) -> Contribution:
 
 
 def _total(arrivals: list[Contribution], t: Type, book: Notebook) -> Expr:
-    """The value of type t that all these contributions to it add up to."""
+    """The value of type t that all these contributions add up to; zeros where nothing arrives."""
     leaves = list[Expr]()
     for path in leaf_paths(t):
         own = [c for c in arrivals if c.path == path]
@@ -108,7 +109,7 @@ def _total(arrivals: list[Contribution], t: Type, book: Notebook) -> Expr:
 
 
 def _assembled(t: Type, leaves: list[Expr]) -> Expr:
-    """The value of type t that has these leaves."""
+    """The value of type t with these leaves, in the order of `leaf_paths`."""
     if leaf_paths(t) == [()]:
         return leaves[0]
     if isinstance(t, Tuple):

@@ -1,5 +1,5 @@
-"""Index functions as runs: stretches of an array whose elements come from places that lie evenly
-apart in another. So an edge that repeats elements, or a bijection, is made of coordinates."""
+"""Index functions as runs: stretches of an array whose elements come from evenly spaced places of
+another array. So edges that repeat elements, and reorderings, can be written as coordinates."""
 
 # key: n size, i place, f function
 
@@ -20,7 +20,8 @@ MOST = 64  # runs of one array
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The places from `first` on, `size` of them, hold the elements source, source + step, …"""
+    """The places first, first + 1, …, `size` of them, of an array hold the elements source, source
+    + step, … of another array."""
 
     first: int
     size: int
@@ -29,7 +30,8 @@ class Run:
 
 
 def runs_of(e: PadEdge | Reorder) -> list[Run]:
-    """The runs of a padding that repeats elements, or of a reordering; Refused for too many."""
+    """The runs of a padding that repeats elements, or of a reordering; Refused if there are too
+    many."""
     n = size_of(e.xs)
     assert isinstance(n, int)
     if isinstance(e, Reorder):
@@ -43,12 +45,13 @@ def runs_of(e: PadEdge | Reorder) -> list[Run]:
 
 
 def _numbers(n: int) -> Var:
-    """The variable that stands for the array of 0 to n - 1."""
+    """The variable `numbers`, which stands for the array of 0 to n - 1."""
     return Var("numbers", Array(FLOAT, n))
 
 
 def _values(e: Expr, n: int) -> list[int]:
-    """The elements of an array of whole numbers, in which `numbers` are 0 to n - 1."""
+    """The elements of the array e of whole numbers, in which the variable `numbers` is 0 to n -
+    1."""
     numbers = _numbers(n)
     found = evaluate(Program("sources", (Param(numbers),), e), {"numbers": np.arange(float(n))})
     assert isinstance(found, np.ndarray)
@@ -67,7 +70,7 @@ def _runs(sources: list[int]) -> Iterator[Run]:
 
 
 def stride_of(e: Reorder) -> int | None:
-    """The s of a reordering by stride(s); None for others."""
+    """The s of a reordering that is stride(s); None for another reordering."""
     n = size_of(e.xs)
     assert isinstance(n, int)
     return next((s for s in range(2, n) if n % s == 0 and stride(s, n) == e.f), None)

@@ -1,5 +1,5 @@
-"""The nest that makes an array of a contribution: maps over the indices of its elements, and a sum
-over the others."""
+"""The nest that computes what a contribution adds up to: maps over the indices of the elements,
+around a sum over the contribution's other indices."""
 
 # key: c contribution, i index, e term, scalar type of numbers
 
@@ -35,8 +35,8 @@ Arrays = Mapping[str, tuple[Expr, tuple[Index, ...]]]  # of each read, with the 
 
 
 def nest(c: Contribution, own: tuple[Index, ...], scalar: Scalar, book: Notebook) -> Expr:
-    """The array over the indices `own` of what a contribution adds: for each of their values, the
-    sum over all its other indices."""
+    """The array over the indices `own` of what a contribution adds up to: for each value of these
+    indices, the sum over all its other indices."""
     product = reduce(lambda a, b: Binary("*", a, b), c.factors)
     accesses = {name: a for f in c.factors for name, a in book.accesses(f).items()}
     used = [i for a in accesses.values() for x in a.coordinates for i, _ in x.terms]
@@ -54,8 +54,8 @@ def nest(c: Contribution, own: tuple[Index, ...], scalar: Scalar, book: Notebook
 
 
 def _converted(product: Expr, scalar: Scalar) -> Expr:
-    """The product in the type of the numbers that it is added to, if that is wider than its own;
-    Refused where one is whole and the other is not."""
+    """The product, converted to the type `scalar` of the numbers that it is added to unless its own
+    type is wider; Refused if one type is whole and the other is not."""
     own = type_of(product)
     if own == scalar:
         return product
@@ -70,8 +70,8 @@ def used_by(a: Access) -> set[Index]:
 
 
 def _falling(accesses: Mapping[str, Access], sums: Sequence[Index]) -> list[Index]:
-    """The indices of a sum along which the first array that they read is read backwards: these
-    count down instead."""
+    """Those of the indices `sums` with a negative factor in the first access that uses them: such
+    an index is made to count down, so that the array is read forwards."""
     first: dict[Index, int] = {}
     for a in accesses.values():
         for x in a.coordinates:
@@ -88,8 +88,8 @@ def _turned(a: Affine, back: Mapping[Index, Affine]) -> Affine:
 
 
 def _view(a: Access, order: tuple[Index, ...]) -> Expr:
-    """The array over the indices `order` of what an access reads; dimensions that are read
-    backwards are reversed."""
+    """The view, an array over the indices `order`, of what an access reads; dimensions that are
+    read backwards are reversed."""
     single, twins = _once_each(_forward(a))
     falling = {i for x in single.coordinates for i, k in x.terms if k < 0}
     back = {i: index(i).times(-1).shifted(i.size - 1) for i in falling}
@@ -110,7 +110,8 @@ def _view(a: Access, order: tuple[Index, ...]) -> Expr:
 
 
 def _forward(a: Access) -> Access:
-    """The access with those dimensions of its array reversed that are only read backwards."""
+    """The same access to an array in which those dimensions are reversed that are only read
+    backwards."""
     base, coordinates = a.base, list[Affine]()
     for level, (x, n) in enumerate(zip(a.coordinates, shape_of(type_of(a.base)), strict=False)):
         if x.terms and all(k < 0 for _, k in x.terms):
@@ -120,8 +121,8 @@ def _forward(a: Access) -> Access:
 
 
 def _once_each(a: Access) -> tuple[Access, dict[Index, tuple[Index, ...]]]:
-    """The access with an index of its own for each time that one occurs, and those by the index
-    that they stand for."""
+    """The access with a new index for each further occurrence of an index, so that each occurs
+    once; and the new indices by the index that they stand for."""
     twins: dict[Index, tuple[Index, ...]] = {}
     seen, coordinates = set[Index](), list[Affine]()
     for x in a.coordinates:
@@ -152,8 +153,8 @@ def reversed_(xs: Expr) -> Expr:
 def _maps(
     own: Sequence[Index], sums: Sequence[Index], arrays: Arrays, product: Expr, scalar: Scalar
 ) -> Expr:
-    """The nest of maps over `own`, around the sum over `sums`, of a product in which variables
-    stand for elements of arrays."""
+    """The nest of maps over the indices `own`, around the sum over `sums`, of a product in which
+    variables stand for elements of `arrays`."""
     if not own:
         values, left = _done(arrays)
         wide = type_of(product)
@@ -174,7 +175,8 @@ def _maps(
 
 
 def _done(arrays: Arrays) -> tuple[dict[str, Expr], Arrays]:
-    """The elements that are numbers by now, and the arrays that are left."""
+    """The arrays of which all indices are bound by now, as numbers by name; and the other
+    arrays."""
     values = {name: e for name, (e, order) in arrays.items() if not order}
     return values, {name: a for name, a in arrays.items() if a[1]}
 
@@ -190,8 +192,8 @@ def _parts(names: Sequence[str], x: Expr) -> dict[str, Expr]:
 
 
 def _sums(sums: Sequence[Index], arrays: Arrays, product: Expr, start: Expr) -> Expr:
-    """The number `start` plus the sum of a product over `sums`: one reduction for all neighbouring
-    indices that the same arrays depend on."""
+    """The number `start` plus the sum of a product over `sums`. Neighbouring indices on which the
+    same arrays depend share a reduction."""
     if not sums:
         is_start = isinstance(start, Lit)
         return product if is_start else Binary("+", start, product)

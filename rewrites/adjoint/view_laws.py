@@ -1,4 +1,4 @@
-"""The laws of views: at which coordinates of its operands a view hands back what comes to it."""
+"""The laws of views: at which coordinates of its operands a view hands back a contribution."""
 
 # key: e view, c contribution, scope what variables are bound to
 
@@ -29,8 +29,8 @@ Handed = list[tuple[Expr, Contribution]]
 
 
 def handed_back(e: Expr, scope: Scope, c: Contribution, book: Notebook) -> Handed:
-    """The operands of a view e, each with what e hands back to it of a contribution; Refused where
-    e is no view."""
+    """The operands of the view e, each with the contribution that e hands back to it; Refused if e
+    is no view."""
     match e:
         case Split(int() as m, xs):
             c = inside(e, scope, c, 1, book)
@@ -82,7 +82,8 @@ def _joined(e: Join, scope: Scope, c: Contribution, book: Notebook) -> Contribut
 
 
 def _reordered(e: Reorder, scope: Scope, c: Contribution, book: Notebook) -> Handed:
-    """What a reordering hands back: by stride(s), an index's two digits change places."""
+    """The operand of a reordering with the contribution that is handed back to it; for stride(s),
+    the two digits of an index change places."""
     s, n = stride_of(e), size_of(e)
     assert isinstance(n, int)
     if s is None:
@@ -103,13 +104,14 @@ def _by_runs(e: Reorder | PadEdge, scope: Scope, c: Contribution, book: Notebook
 
 
 def _run(c: Contribution, i: Index, run: Run, book: Notebook) -> Contribution:
-    """The part of a contribution that one run of elements gets."""
+    """The contribution to the elements that one run takes, of a contribution c whose first
+    coordinate is the index i."""
     place = index(book.index(run.size)) if run.size > 1 else constant(0)
     c = book.put(c, {i: place.shifted(run.first)})
     return c.at(place.times(run.step).shifted(run.source), *c.coordinates[1:])
 
 
 def repeats(e: Expr) -> bool:
-    """True if e repeats elements of an array at its edges, or reorders them, so that what comes to
-    it is best added up before."""
+    """True if e repeats elements of an array at its edges, or reorders them. Then contributions to
+    e are best added up before they are handed back."""
     return any(isinstance(s, PadEdge | Reorder) for s in subterms(e))

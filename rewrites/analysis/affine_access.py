@@ -166,7 +166,8 @@ def read(e: Expr, env: Env) -> Read:
 
 
 def _is_closed(e: Expr, env: Env) -> bool:
-    """True if e uses none of the variables in env: it may be an array of its own."""
+    """True if e uses none of the variables in env, so that it can be computed as an array of its
+    own."""
     return not env.keys() & free(e)
 
 

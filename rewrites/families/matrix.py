@@ -236,7 +236,8 @@ def _has_long_sums(p: Program) -> bool:
 
 
 def _instruction(form: Matrix) -> Trait:
-    """The trait of a form that its products are made by its instruction."""
+    """The trait which says that a form makes products by its instruction, and how much they lose by
+    it."""
     name = form.instruction
     match form.parts:
         case Parts.WHOLE:
@@ -253,8 +254,8 @@ EACH = ((False, True), (False, True), Slices, (False, True), (False, True))
 
 
 def _differ(chunks: Chunks) -> bool:
-    """True if the choices are not those of another form: sums of slices go on in any case, and so
-    do those without parts; the loop over chunks is spelled out where all sums in it are."""
+    """False if these choices give the same kernel as simpler ones: `running` matters only for high
+    and low parts without slices, and `through` only where all sums of a chunk are spelled out."""
     fresh = chunks.parts is Parts.HIGH_AND_LOW and chunks.slices is Slices.NONE
     return (fresh or not chunks.running) and (chunks.spelled or not chunks.through)
 

@@ -144,8 +144,8 @@ def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
 
 
 def _in_vectors(e: Expr) -> Rewritten | None:
-    """The sums in e with the numbers of several steps loaded as vectors; refused where vectors are
-    summed up already."""
+    """The term e with the numbers of several steps of each sum loaded as one vector; Refused if the
+    sums are of vectors already."""
     made = stage("steps loaded as vectors", on_reduction(loaded_in_vectors))(e)
     if made is None:
         raise Refused("expected numbers of which several steps load a vector, found vectors")

@@ -51,7 +51,7 @@ ROWS = named("tr") * V
 
 @dataclass(frozen=True, slots=True)
 class Dots:
-    """The choices of a form of dot products that are not numbers."""
+    """The choices of a form by dot products, except its parameters."""
 
     choices: Choices
     instruction: str
@@ -61,8 +61,8 @@ class Dots:
 
 
 def dots(params: frozenset[str], form: Dots) -> Strategy:
-    """The strategy that lowers every kernel of a program that sums products of bytes to dot
-    products of four. `params` are the names of the program's parameters."""
+    """The strategy that lowers each kernel that sums products of bytes to dot products of four
+    bytes. `params` are the names of the program's parameters."""
     return seq(
         one_each(params, normalise),
         stage("sums of multiples of four", kernels(attempt(on_reduction(_in_fours)))),
@@ -79,8 +79,8 @@ def _in_fours(e: Expr) -> Rewritten | None:
 
 
 def _kernel(params: frozenset[str], form: Dots, e: Expr) -> Rewritten | None:
-    """The kernel e lowered to dot products; its rows and columns are found by which operand they
-    reach."""
+    """The kernel e lowered to dot products. Its dimensions are rows or columns by which of the two
+    operands depends on them."""
     dims = sided(e)
     if not dims.rows and not dims.columns:
         raise Refused(
@@ -115,8 +115,8 @@ def _kernel(params: frozenset[str], form: Dots, e: Expr) -> Rewritten | None:
 
 
 def dot_forms(p: Program, views: Views, tall: Trait, tuning: Tuning) -> Iterator[Form]:
-    """The forms of dot products for a program that multiplies bytes, those that store one of
-    `views`."""
+    """The forms by dot products of a program that multiplies bytes; each stores one of `views`, or
+    none."""
     for name in of_its_bytes(p, DOTS):
         meaning = f"four products by the instruction {name}"
         trait = Trait(name.replace("_", "-"), meaning, instruction=name)

@@ -1,11 +1,10 @@
-"""The nest of the family `matrix` whose groups stage patches of the image, for all taps at once.
+"""The nest of the family `matrix` whose work-groups stage patches of the image, for all taps at
+once.
 
-A group makes `tx` × `ty` neighbouring pixels, of `tp` planes where several have windows of their
-own, of `tr` × `sr` tiles of channels; `sr` × `sc` sub-groups share them. For each chunk of `k`
-instructions' steps it stages the patch under its pixels, halo included; constants go straight from
-memory to lanes. With slices there are sub-groups along the sum instead of along pixels: each makes
-a part of the sum for all pixels.
-"""
+A group makes `tx` × `ty` neighbouring pixels of `tr` × `sr` tiles of channels, shared by `sr` ×
+`sc` sub-groups. For each chunk, `k` times the steps of an instruction, it stages the patch under
+its pixels, halo included; constants go straight from memory to lanes. In forms with slices,
+sub-groups share the sum instead of the pixels: each makes a part of the sum for all pixels."""
 
 # key: e term, s strategy
 
@@ -53,9 +52,9 @@ TILE = ("rows of a tile", "columns of a tile")
 
 
 def staged_nest(entry: Entry, chunks: Chunks, dims: Dims, e: Expr) -> Nest:
-    """The strategy that lowers the kernel e, whose rows and columns are given by `dims`, to the
-    instruction `entry`, with the patch under a group's pixels staged in chunks, as `chunks` says.
-    It refuses to spell out all sums of a chunk where those are spelled out in any case."""
+    """The nest that lowers the kernel e, whose rows and columns are in `dims`, to the instruction
+    `entry`, with the patch under a group's pixels staged chunk by chunk, as `chunks` says. Refused
+    if all sums of a chunk are to be spelled out but are so few that they are in any case."""
     sums, staged = trips(reduction(e)), _columns_operand(dims, e)
     if chunks.spelled and len(sums) <= UNROLLED:
         raise Refused(f"expected more than {UNROLLED} sums in a chunk, found {len(sums)}")
@@ -66,8 +65,8 @@ def staged_nest(entry: Entry, chunks: Chunks, dims: Dims, e: Expr) -> Nest:
 
 
 def _whole(entry: Entry, chunks: Chunks, tiles: Nest, sums: int, staged: int) -> Nest:
-    """The nest in which each sub-group makes whole sums, of so many levels in the program, from
-    chunks of the operand of number `staged`."""
+    """The nest in which each sub-group makes whole sums from chunks of the operand number `staged`;
+    `sums` is how many sums the program has inside each other."""
     steps, columns = entry.brought[1].sides
     fresh = stage("each chunk summed up afresh", on_reduction(afresh()))
     kept = patch((entry.lanes, SR, SC), steps, RP, chunks.ahead)
@@ -91,8 +90,9 @@ def _whole(entry: Entry, chunks: Chunks, tiles: Nest, sums: int, staged: int) ->
 
 
 def _sliced(entry: Entry, chunks: Chunks, pixels: Nest, sums: Sequence[Size], staged: int) -> Nest:
-    """The nest in which each slice of a group makes parts of sums, which have these lengths in the
-    program, from chunks of the operand of number `staged`; then the parts are added."""
+    """The nest in which each slice of a group makes parts of sums from chunks of the operand number
+    `staged`, and the parts are added then; `sums` are the lengths of the program's sums, from the
+    outermost."""
     steps, columns = entry.brought[1].sides
     by_taps = chunks.slices is Slices.TAPS
     shorter = sorted(range(len(sums)), key=lambda n: (weight(sums[n]), -n))[:-1]
@@ -133,8 +133,8 @@ def _planes(dims: Dims, maps: Sequence[Map]) -> tuple[int, ...]:
 
 
 def _tiles(entry: Entry, dims: Dims, planes: tuple[int, ...]) -> Nest:
-    """The nest of maps over patches of some planes for groups, in which rows are in tiles of the
-    instruction, for sub-groups and for lanes."""
+    """The nest of maps over patches for work-groups, with `planes` (numbers of dimensions) tiled,
+    and rows in tiles of the instruction, for sub-groups and lanes."""
     (_, rows), _ = (f.sides for f in entry.fragments[:2])
     down, across = dims.columns[-2:-1], dims.columns[-1:]
     chunks = {"down": chunked(TY), "across": chunked(TX)} if down else {"across": chunked(TX)}

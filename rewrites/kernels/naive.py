@@ -37,11 +37,10 @@ def naive(params: frozenset[str]) -> Strategy:
 
 
 def names(known: frozenset[str]) -> Strategy:
-    """The strategy that stores the arrays that are computed for the names around a program's
-    result: each is made once, and no work-item holds it.
+    """The strategy that stores the arrays which a program names (by let) around its result, so that
+    each is computed once, by a kernel, and not by every work-item.
 
-    `known` are the names that kernels can read: those of parameters, and of what is stored.
-    """
+    `known` are the names of arrays that kernels can read: of parameters, and of what is stored."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Let):

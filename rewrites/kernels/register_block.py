@@ -152,8 +152,8 @@ def parallel(n: int, level: Level, inner: Strategy) -> Strategy:
 
 
 def in_turns(n: int, inner: Strategy) -> Strategy:
-    """The strategy that makes the n outer maps of a spine loops, not unrolled, and applies `inner`
-    inside."""
+    """The strategy that makes loops, not unrolled, of the n outermost maps of a spine, and applies
+    `inner` inside them."""
     if n == 0:
         return inside(inner)
     return inside(seq(body(in_turns(n - 1, inner)), to_seq()))
@@ -192,8 +192,8 @@ def _epilogue_source(e: Expr) -> Rewritten | None:
 
 def loop_nest(e: Expr, unrolled: bool = True, block: Strategy = unrolled_spine) -> Rewritten | None:
     """The nest of reductions e as loops around an unrolled block, with its operands in registers;
-    else None. The innermost loop is unrolled, and a nest of few steps whole, so that its steps
-    share what they load."""
+    None if e is no such nest. The innermost loop is unrolled; if the nest has few steps, all loops
+    are, so that steps share what they load."""
     whole = unrolled and weight(prod(trips(e), start=1)) <= SHORT
     return _loops(whole, unrolled, block, e)
 
@@ -211,9 +211,9 @@ def _loops(whole: bool, unrolled: bool, block: Strategy, e: Expr) -> Rewritten |
 
 
 def loaded_in_vectors(e: Expr) -> Rewritten | None:
-    """The nest of sums e, cut into chunks, with the operands of a chunk that are numbers, not
-    vectors, loaded a vector of steps at a time, and made floats at once where they are read as
-    floats; else None."""
+    """The nest of sums e, cut into chunks, with the operands of a chunk loaded as vectors of
+    several steps, and converted to floats at once if they are used as floats; None if e is not cut
+    into chunks, or its operands are vectors already."""
     if not isinstance(e, Reduce) or not isinstance(e.f.body, Reduce):
         return None
     if isinstance(e.f.body.f.body, Reduce):
@@ -232,7 +232,8 @@ def _chunk_in_vectors(e: Expr) -> Rewritten | None:
 
 
 def _innermost_in_vectors(e: Expr) -> Rewritten | None:
-    """The maps e with the innermost one over vectors of all its elements."""
+    """The nest of maps e with its innermost map applied to one vector of all its elements; None if
+    e is no map."""
     if isinstance(e, Map) and isinstance(e.f.body, Map):
         return of_function(_innermost_in_vectors)(e)
     return vectorize_map(v=size_of(e.xs))(e) if isinstance(e, Map) else None

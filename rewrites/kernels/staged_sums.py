@@ -40,7 +40,7 @@ UNROLLED = 2  # innermost sums of a chunk that are spelled out: their loads go a
 
 
 class Slices(Enum):
-    """The part of every sum that each of a group's slices makes."""
+    """The part of every sum that each slice of a work-group makes."""
 
     NONE = "all of it: there are no slices"
     STEPS = "some steps of each chunk"
@@ -60,9 +60,9 @@ class Chunks:
 
 
 def staged_sums(entry: Entry, columns: int, staged: Strategy, chunks: Chunks) -> Strategy:
-    """The strategy that lowers a sum over chunks, in which sub-groups make sums of tiles, to the
-    instruction `entry` as `chunks` says. `columns` is the number of the operand that
-    depends on columns, and `staged` copies to local memory what a chunk reads of it."""
+    """The strategy that lowers a sum over chunks, whose tiles sub-groups make, to the instruction
+    `entry`, as `chunks` says. `columns` is the number of the operand that depends on columns;
+    `staged` is the strategy that copies a chunk of it to local memory."""
     parts, unrolled = chunks.parts, sys.maxsize if chunks.spelled else UNROLLED
     kept = (columns, staged, parts.of_number(entry), unrolled, chunks.through)
     return seq(
@@ -82,9 +82,9 @@ def over_sub_groups(s: Strategy) -> Strategy:
 def _chunks(
     columns: int, staged: Strategy, f: Lam | None, unrolled: int, through: bool, e: Expr
 ) -> Rewritten | None:
-    """The sum e over chunks as a loop: in each turn a patch is staged, as f of its numbers if f is
-    given, then each sub-group makes its sums of it, so many of the innermost `unrolled`. With
-    `through` the loop is spelled out. None if e is no sum."""
+    """The sum e over chunks as a loop. Each turn stages a patch, with f (if given) applied to its
+    numbers; then each sub-group adds what it makes of the patch, with the `unrolled` innermost
+    loops unrolled. With `through` the loop itself is spelled out. None if e is no sum."""
     match e:
         case Reduce(_, Lam((_, Var() as chunk))):
             made = over_sub_groups(partial(_added, unrolled))
@@ -100,16 +100,16 @@ def _chunks(
 def _staged(
     staged: Strategy, f: Lam | None, columns: Expr, sums: Strategy, e: Expr
 ) -> Rewritten | None:
-    """The term e with the operand `columns`, or f of each of its numbers, staged and named `patch`,
-    and with `sums` applied to what is made of it."""
+    """The term e with the operand `columns`, or f of each of its numbers, staged under the name
+    `patch`, and with the strategy `sums` applied to the term that uses it."""
     held = seq(of_value(staged), of_rest(sums))
     shared = seq(share(term=columns, name="patch"), skip if f is None else let_mapped(f=f))
     return seq(shared, held, attempt(let_view()))(e)
 
 
 def _added(unrolled: int, e: Expr) -> Rewritten | None:
-    """The sums e of a chunk as loops, so many of the innermost unrolled; if e is a map that adds
-    them to others, the map goes over lanes."""
+    """The sums e of a chunk as loops, with the `unrolled` innermost ones unrolled; if e is a map
+    that adds these sums to others, its elements are shared among lanes."""
     sums = partial(loops, unrolled=unrolled)
     if isinstance(e, Map):
         return seq(of_array(on_reduction(sums)), by_lanes)(e)

@@ -82,14 +82,14 @@ def in_lanes(entry: Entry, e: Expr, parts: Parts = Parts.WHOLE) -> Rewritten | N
 
 
 def _sum_in_lanes(outside: Strategy) -> Strategy:
-    """The strategy that moves the views of lanes out of a sum by `outside`, and drops those that
-    undo each other."""
+    """The strategy that moves the views between matrices and lanes out of a sum, by `outside`, and
+    drops those that undo each other."""
     return seq(outside, on_reduction(seq(of_function(_tidied), of_start(_tidied))))
 
 
 def sum_of_parts(e: Expr) -> Rewritten | None:
-    """The sum e of tiles that lanes hold as a loop in which each lane adds what it holds; what is
-    done to the sum is done in lanes, too."""
+    """The sum e of tiles, which lanes hold, as a loop in which each lane adds its own elements;
+    functions applied to the sum are applied by the same lanes."""
     step = seq(attempt(_PLAIN_SUMS), outermost(map_inside_view()), perfect)
     outside = seq(attempt(fuse_reduce()), of_function(step), reduce_inside_view())
     loop = seq(of_start(zeroed), of_function(by_lanes), to_reduce_seq(unrolled=True))

@@ -1,4 +1,4 @@
-"""Sums of products of bytes, four of which a work-item makes by one instruction."""
+"""Sums of products of bytes, in which a work-item makes four products by one instruction."""
 
 # key: e term
 
@@ -34,10 +34,8 @@ from rewrites.number_laws.instructions import instruct
 
 
 def sums_of_dots(entry: Alone, v: Size, across: bool = False) -> Strategy:
-    """The strategy that makes a block of sums by the instruction `entry`: the innermost sum, of
-    four products, is the instruction, and the others are loops around it. What is done to finished
-    sums is done to vectors of v. With `across`, operands are loaded in vectors of v results, lanes
-    of which are put together for the instruction."""
+    """The strategy that makes a block of sums with the instruction `entry`: the innermost sum, of
+    four products, is the instruction, the other sums are loops."""
     vectors = stage("what is done to sums, in vectors of v", inside(partial(_in_vectors, v)))
     block = seq(on_reduction(choice(instruct(name=entry.name), _refuse(entry))), unrolled_spine)
     step = partial(_loaded_across, v, block) if across else block

@@ -72,10 +72,10 @@ def slices(staged: Staging, k: Size) -> Strategy:
 
 
 def slices_in_lanes(entry: Entry, tile: Sequence[str], made: Strategy) -> Strategy:
-    """The strategy in which every slice of a group makes its parts of tiles of sums by `made`, in
-    the lanes of its sub-groups, then the first slice completes the sums, one block of columns
-    after another. The dimensions of a tile, a result of the instruction `entry`, have the names
-    `tile`."""
+    """The strategy in which every slice of a work-group makes its parts of tiles of sums by the
+    strategy `made`, in the lanes of its sub-groups; then the first slice adds the parts, one block
+    of columns after another. A tile is a result of the instruction `entry`; `tile` names its
+    dimensions."""
     together = partial(_lanes_together, entry, tile)
     tiles = seq(body(inside(sum_of_parts)), BLOCK)
     by_one = seq(unit_map(), inside(seq(body(inside(tiles)), SLICES)))
@@ -96,7 +96,7 @@ IN_LANES = (COLUMNS, BLOCK, SLICES, ROWS)  # row items, row block, parts, lanes
 
 
 def _parts(e: Expr) -> Expr:
-    """The partial sums that the nest of maps e goes over."""
+    """The partial sums over which the nest of maps e goes."""
     xs = nest(e)[0].xs
     return xs.parts[-1] if isinstance(xs, Zip) else xs
 
@@ -111,8 +111,9 @@ def _together(e: Expr) -> Rewritten | None:
 
 
 def _lanes_together(entry: Entry, tile: Sequence[str], e: Expr) -> Rewritten | None:
-    """The partial sums e of a block of columns copied to local memory as lanes hold them, where
-    each lane finds the parts of its own results."""
+    """The nest of maps e over the partial sums of a block of columns, with these copied to local
+    memory in the order in which lanes hold them, so that each lane finds all parts of its own
+    results."""
     column = labels("row items", "row block", *tile, "parts")
     copied = seq(copy_deep(), spread(IN_LANES, skip), to_local())
     held = seq(lanes_open(name=entry.name, level=3), of_array(copied))

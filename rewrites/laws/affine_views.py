@@ -82,13 +82,14 @@ def _split(xs: Expr, sizes: Sequence[int]) -> Expr:
 
 
 def _reached(xs: Expr, at: Affine) -> Expr:
-    """The elements of xs that a coordinate reaches: zeros around them, or elements cropped."""
+    """The array of the elements of xs that the coordinate `at` reaches: xs with zeros added, or
+    elements cropped, at both ends."""
     return widened(xs, -at.constant, at.last + 1 - size_of(xs))
 
 
 def _cells(xs: Expr, terms: list[tuple[Index, int]]) -> Expr:
-    """The array xs with its outermost dimension replaced by one for each loop index in that
-    dimension's coordinate, windows in windows; `terms` are these indices with their factors."""
+    """The array xs with a dimension for each loop index of its outermost coordinate in the place of
+    its outermost dimension, as windows in windows; `terms` are these indices with their factors."""
     return _nested(xs, terms) if terms else At(0, xs)
 
 

@@ -42,8 +42,8 @@ def zero_points_apart() -> Strategy:
 
 @remembered
 def sums_in_float() -> Strategy:
-    """The strategy that keeps all sums of halves and bfloats in floats, and rounds none that is
-    made a float anyway."""
+    """The strategy that keeps all sums of halves and bfloats in floats, and does not round a float
+    that becomes a float again."""
     floats = seq(exhaust(sum_in_float()), exhaust(rounded_later()))
     return _prepared("sums kept in floats", sum_in_float, floats)
 
@@ -60,12 +60,13 @@ def sums_in_int() -> Strategy:
 
 @remembered
 def widened() -> Strategy:
-    """The strategy that has narrow numbers made floats by kernels of their own, where sums read
-    them as floats; sums of halves and bfloats are kept in floats for that."""
+    """The strategy that stores arrays of narrow numbers as floats, by kernels of their own, where
+    sums read them as floats; sums of halves and bfloats are first made sums of floats."""
     floats = (exhaust(sum_in_float()), exhaust(rounded_later()), exhaust(float_product()))
     return _prepared("narrow numbers stored as floats", widen, seq(*floats, _each_widened))
 
 
 def _each_widened(e: Expr) -> Rewritten | None:
-    """The term e with each of its free variables that can be widened stored as floats."""
+    """The term e in which each free variable, an array of narrow numbers that is read as floats
+    only, is stored as floats."""
     return seq(*(attempt(widen(name=name)) for name in sorted(free(e))))(e)

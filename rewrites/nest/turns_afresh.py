@@ -1,5 +1,5 @@
-"""Loops of a lowered program whose turns sum up in a narrow type, each from zero, and add that to
-sums in floats."""
+"""Loops of a lowered program in which each turn sums up in a narrow type, beginning with zero, and
+adds its sum to a sum in floats."""
 
 # key: e term
 
@@ -17,8 +17,9 @@ TERMS = "terms"  # the parameter that counts the terms of a turn
 
 
 def turns_afresh(e: Expr) -> Rewritten:
-    """The lowered term e with the turns of its innermost loops summed up afresh, in the narrow type
-    of what they add; a loop that is in no other is cut into turns of `terms`."""
+    """The lowered term e in which each turn of the innermost loops has a sum of its own, in the
+    narrow type of what it adds. A loop that is inside no other is first cut into turns of `terms`
+    steps. Refused if there is no loop that only adds up narrow numbers."""
     cut = seq(split_loop(k=named(TERMS)), of_function(sum_afresh()))
     afresh = everywhere(when(_is_innermost, choice(sum_afresh(), cut)))
     found = stage("turns of loops summed up afresh", afresh)(e)

@@ -50,7 +50,7 @@ def sum_in_float(e: Reduce) -> Expr | None:
 
 @rule("float (t x)  =  x,  t a narrow type, x a float", UNIT)
 def rounded_later(e: Unary) -> Expr | None:
-    """A float that is rounded to a narrow type, only to be a float again, is not rounded."""
+    """x for a float x that is rounded to a half or bfloat and then made a float again."""
     match e:
         case Unary("float", Unary("half" | "bfloat", x)):
             return x if type_of(x) == type_of(e) else None
@@ -73,8 +73,8 @@ def split_loop(e: ReduceSeq, k: Size) -> Expr | None:
     "reduceSeq acc (a + float g)  =  acc + float (reduceSeq 0 (a + g)),  of numbers or arrays", UNIT
 )
 def sum_afresh(e: ReduceSeq) -> Expr | None:
-    """A loop that adds narrow numbers to sums in floats begins sums of its own in their type, and
-    adds these to the floats when it is done."""
+    """A loop that adds narrow numbers to sums in floats as one that adds them to sums of its own,
+    in their type and from zero, which are added to the floats at its end."""
     match e:
         case ReduceSeq(Var() as sums, Lam((Var() as acc, x), body), xs, unrolled):
             for t in (HALF, BFLOAT):
@@ -87,8 +87,8 @@ def sum_afresh(e: ReduceSeq) -> Expr | None:
 
 
 def _narrow(e: Expr, acc: Var, part: Var, t: Scalar) -> Expr | None:
-    """The step e of a sum with accumulator `acc`, which adds floats made of numbers of type t, as
-    one that adds these numbers to `part`; None if e is no such step."""
+    """The step e of a loop, which adds floats that are made of numbers of type t to the accumulator
+    `acc`, as a step that adds these numbers themselves to `part`; None if e is no such step."""
     match e:
         case Let(p, value, body) if acc.name not in free(value) | {v.name for v in variables(p)}:
             inner = _narrow(body, acc, part, t)
@@ -108,7 +108,7 @@ def _narrow(e: Expr, acc: Var, part: Var, t: Scalar) -> Expr | None:
 
 
 def _zeros(sums: Expr, t: Scalar) -> Expr:
-    """An array of zeros of type t in the shape of `sums`; one zero for each of their vectors."""
+    """An array of zeros of type t, one for each number or vector of `sums`, in the same shape."""
     match type_of(sums):
         case Array(elem, _):
             each = lam("acc", elem, lambda x: _zeros(x, t))
@@ -117,7 +117,7 @@ def _zeros(sums: Expr, t: Scalar) -> Expr:
 
 
 def _added(sums: Expr, parts: Expr) -> Expr:
-    """The sums, in floats, with `parts` of them added, number by number."""
+    """The array of the floats `sums` plus the narrow numbers `parts`, number by number."""
     match type_of(sums), type_of(parts):
         case Array(elem, _), Array(part, _):
             types: tuple[Type, Type] = (elem, part)

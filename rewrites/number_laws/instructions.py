@@ -73,8 +73,8 @@ def still_in_lanes(e: AsVector) -> Expr | None:
 
 @rule("id  =  map^level fromLanes . map^level toLanes")
 def lanes_open(e: Expr, name: str, level: Size) -> Expr | None:
-    """Matrices `level` dimensions inside e, of the shape of the named instruction's results, are
-    seen as lanes hold these, and as matrices again."""
+    """The matrices in e, `level` dimensions inside and of the shape of an instruction's results,
+    are viewed as the lanes hold them, and then as matrices again. None if e has other types."""
     assert isinstance(level, int)
     result, sums = MATRIX[name].brought[-1], variables(MATRIX[name].program.pattern)[-1]
     t = type_of(e)

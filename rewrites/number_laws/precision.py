@@ -36,7 +36,8 @@ def operand_type(name: str) -> Scalar:
 
 
 def lost_in_parts(name: str) -> float:
-    """The machine epsilons that a product loses when the named instruction makes it in parts."""
+    """How many machine epsilons a product loses when the named instruction makes it of high and low
+    parts."""
     return DROPPED + (ROUNDED if operand_type(name) == BFLOAT else 0.0)
 
 

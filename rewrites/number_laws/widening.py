@@ -1,7 +1,6 @@
-"""Laws of widening: narrow numbers that a program reads as floats are made floats before it runs.
-
-Fast algorithms transform floats: their sums of halves or bytes would lose too much, or not fit.
-"""
+"""Laws of widening: narrow numbers that a program reads as floats are converted before it runs.
+Fast algorithms need that: they transform floats; transformed sums of halves or bytes would lose too
+much, or not fit their type."""
 
 # key: e term, xs array, ys the same numbers as floats, x y narrow numbers
 
@@ -28,8 +27,9 @@ def float_product(e: Unary) -> Expr | None:
 
 @rule("e xs  =  let ys = store (map float xs) in e ys,  e reads xs as floats only")
 def widen(e: Expr, name: str) -> Expr | None:
-    """An array of narrow numbers, all of which a term makes floats before it does anything else
-    with them, is stored as floats by a kernel of its own, and read from there."""
+    """The free variable `name` of e, an array of narrow numbers, is stored as floats by a kernel of
+    its own and read from there. None unless e converts all its numbers to floats before it computes
+    with them."""
     xs = _free_variable(e, name)
     wide = None if xs is None else _of_floats(xs.type)
     if xs is None or wide is None:
@@ -45,8 +45,9 @@ def widen(e: Expr, name: str) -> Expr | None:
 
 @rule("let x = xs in e  =  let y = map float xs in e',  e reads x as floats only")
 def float_once(e: Let) -> Expr | None:
-    """An array of narrow numbers that has a name, and all of which a term makes floats before it
-    does anything else with them, has its floats in the place of its numbers under this name."""
+    """The name of the let e stands for an array of floats instead of narrow numbers, so that they
+    are converted once. None unless the body converts all of them to floats before it computes with
+    them."""
     match e:
         case Let(Var(name, t), xs, rest) if (wide := _of_floats(t)) is not None:
             try:
@@ -66,7 +67,8 @@ def _free_variable(e: Expr, name: str) -> Var | None:
 
 
 def _of_floats(t: Type) -> Type | None:
-    """The type t of an array of narrow numbers with floats in their place; None for another."""
+    """The type of the same array of floats, if t is one of narrow numbers; None for another
+    type."""
     match t:
         case Array(elem, n):
             inner = FLOAT if _is_narrow(elem) else _of_floats(elem)
@@ -75,12 +77,12 @@ def _of_floats(t: Type) -> Type | None:
 
 
 def _is_narrow(t: Type) -> bool:
-    """True if floats hold all numbers of the type t, which is narrower."""
+    """True if t is a type narrower than floats whose numbers are all floats, too."""
     return isinstance(t, Scalar) and (t in NARROW_REALS or t.name in WHOLE_IN_FLOATS)
 
 
 def _made_floats(xs: Expr) -> Expr:
-    """The numbers of an array, or this one, as floats."""
+    """The array xs of numbers, or the single number xs, converted to floats."""
     match type_of(xs):
         case Array(elem, _):
             return Map(lam(element_of(xs), elem, _made_floats), xs)
@@ -88,8 +90,9 @@ def _made_floats(xs: Expr) -> Expr:
 
 
 def _instead(e: Expr, env: Types) -> Expr | None:
-    """What e becomes where variables have floats, by `env`, in the place of narrow numbers: no
-    conversion of these to floats, and padding by a float. IllTyped where e computes with them."""
+    """The term e where some variables, by `env`, have floats instead of narrow numbers: conversions
+    of them are dropped, and padding is by a float. IllTyped if e computes with the narrow
+    numbers."""
     match e:
         case Unary("float", x) if type_of(new := retype(x, env, _instead)) == FLOAT:
             return new

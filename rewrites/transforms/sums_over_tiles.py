@@ -36,12 +36,11 @@ SIDES = (4, 3, 2)  # of tiles, the best first: a transform's points grow with th
 
 @rule("map … (Σ over i of x[w + i] g[i])  =  map … (Σ over a, t of x[w + T t + a] g[T t + a])")
 def by_tiles(e: Map) -> Expr | None:
-    """Sums of products over whole images, in windows that are larger than the number of them, as
-    sums over the places of a tile and over all tiles.
+    """Sums of products over whole images become sums over the places of a tile, and over all tiles.
 
-    Only where nothing but places is summed up. The tiles' sides divide those of the image. Maps
-    that the image has for itself, such as channels, come to be outermost, then the windows'.
-    """
+    Only where the windows are larger than their number, and nothing but places is summed up. The
+    tiles' sides divide those of the image. Maps over dimensions that only the image has, such as
+    channels, become the outermost ones, and maps over windows follow."""
     return _rewritten(e, _side, _by_tiles)
 
 
@@ -50,11 +49,10 @@ def by_tiles(e: Map) -> Expr | None:
     "  all tiles t in one dimension"
 )
 def by_numbered_tiles(e: Map, side: Size) -> Expr | None:
-    """Sums of products over whole images as `by_tiles` makes them, in tiles of a given side, which
-    are counted in one dimension: that of the channels of a convolution.
+    """Sums of products over whole images as by the law `by_tiles`, in tiles with sides of length
+    `side`; the tiles are counted in one dimension, which a convolution has for its channels.
 
-    Tiles that reach beyond the image have zeros there.
-    """
+    Tiles that reach beyond the image have zeros there."""
     return _rewritten(e, _of(side), lambda p, found, n: _summed(_numbered(p, found, n)))
 
 
@@ -63,8 +61,8 @@ def by_numbered_tiles(e: Map, side: Size) -> Expr | None:
     "  =  map … (Σ over q of (map … (Σ over a, t of part q of x[w + T t + a] g[T t + a])))"
 )
 def by_parts_of_tiles(e: Map, side: Size, part: Size) -> Expr | None:
-    """Sums of products over whole images as `by_numbered_tiles` makes them, in parts of so many
-    tiles: sums over parts of the sums over the tiles of each."""
+    """Sums of products over whole images as by the law `by_numbered_tiles`, but in parts of `part`
+    tiles each: a sum over parts, of the sums over the tiles of a part."""
     return _rewritten(e, _of(side), partial(_in_parts, part))
 
 
@@ -96,8 +94,8 @@ def _rewritten(
 
 
 def _is_long(e: Expr, p: Products, found: list[Rows], side: Side) -> bool:
-    """True if e is maps around nothing but a sum over the places of windows that are larger than
-    the number of them, and tiles have a side."""
+    """True if e is maps around a sum over the places of windows and nothing else, the windows are
+    larger than their number, and `side` finds a tile for their sizes."""
     core = e
     while isinstance(core, Map):
         core = core.f.body
@@ -115,7 +113,7 @@ def _is_long(e: Expr, p: Products, found: list[Rows], side: Side) -> bool:
 
 
 def _side(n: int) -> int | None:
-    """The side of tiles of n places; None if no tiles fill them."""
+    """The side of tiles that fill a dimension of n places; None if no side does."""
     return next((side for side in SIDES if n % side == 0 and n > side), None)
 
 

@@ -127,14 +127,15 @@ class Form:
 
     @property
     def loses(self) -> float:
-        """The relative error, at most, that products have because the form multiplies numbers of
-        fewer bits than the program."""
+        """The largest relative error of a product in this form, because it multiplies numbers of
+        fewer bits than the program does; 0 if it does not."""
         return max((trait.loses for trait in self.traits), default=0.0)
 
     def weight(self, dedicated_local: bool) -> float:
-        """The rate at which this form is tried, relative to other forms of its family; copies to
-        local memory are tried less often where that is ordinary memory (`dedicated_local`
-        false), and work-items that do much by themselves where it is not."""
+        """How often this form is tried, relative to the other forms of its family. Forms that copy
+        to local memory are tried less often on devices where that is ordinary memory
+        (`dedicated_local` false), and forms whose work-items do much by themselves on other
+        devices."""
         staged = any(trait.staged for trait in self.traits) and not dedicated_local
         alone = any(trait.alone for trait in self.traits) and dedicated_local
         rate = STAGED_WHERE_LOCAL_IS_ORDINARY if staged else 1.0
