@@ -35,16 +35,22 @@ class Touched:
 
 
 def touched_cells(
-    text: KernelText, elements: Mapping[str, int], groups: Size, group: Size
+    text: KernelText,
+    elements: Mapping[str, int],
+    groups: Size,
+    group: Size,
+    *,
+    reads: bool = True,
 ) -> Iterator[Touched]:
     """The cells that the work-items of one group touch, for each global or local memory, reads and
-    writes apart. `group` is the group's ids, `groups` how many groups there are, and `elements` the
-    length of each array. A memory is left out if its accesses touch too many cells to compute."""
+    writes apart; without `reads`, only what they write. `group` is the group's ids, `groups` how
+    many groups there are, and `elements` the length of each array. A memory is left out if its
+    accesses touch too many cells to compute."""
     x, y, z = text.group_size
     found = text_footprint(text, dict(elements), (x, y, z), groups)
     items = _items(found, (x, y, z), group)
     shared = [a for a in found.accesses if a.memory.space in (Space.GLOBAL, Space.LOCAL)]
-    shared.sort(key=_kind)
+    shared = sorted((a for a in shared if reads or a.writes), key=_kind)
     for _, same in groupby(shared, _kind):
         accesses = [*same]
         if sum(_points(a, items) for a in accesses) <= MOST:

@@ -28,8 +28,9 @@ function picture(p, colour, words, told) { // the cells of p, a square each; `wo
 }
 
 function madeBy(k, m) {
-  const items = k.items.reduce((a, b) => a * b), block = m.block.length ? `, a block of ${m.block.join(" × ")}` : "";
-  const told = `${m.buffer}${region(m)}: ${one(items, "work-item")} ${items === 1 ? "makes" : "make"} ${one(m.cells, "result")}${items === 1 ? "" : `, ${span(m.each)} each`}${block}`;
+  const items = k.items.reduce((a, b) => a * b) * k.around, block = m.block.length ? `, a block of ${m.block.join(" × ")}` : "";
+  const who = k.around > 1 ? `the work-items of ${k.around} neighbouring groups` : one(items, "work-item");
+  const told = `${m.buffer}${region(m)}: ${who} ${items === 1 ? "makes" : "make"} ${one(m.cells, "result")}${items === 1 ? "" : `, ${span(m.each)} each`}${block}`;
   return make("figure", {}, make("figcaption", {}, told), picture(m, itemColour, item => `work-item ${item}`, told));
 }
 
@@ -41,7 +42,7 @@ function readBy(k, r) {
 }
 
 function tilingOf(kernels) {
-  return make("div", {}, make("p", { class: "hint" }, "One group in the middle of each kernel's launch, read from the kernel's text. Colours and numbers of results tell work-items apart; those of reads tell how many work-items read an element. Of more than two dimensions the two widest are drawn, at the place that is told."),
+  return make("div", {}, make("p", { class: "hint" }, "One group in the middle of each kernel's launch, read from the kernel's text; where it has one work-item, what its neighbours make too. Colours and numbers of results tell work-items apart; those of reads tell how many work-items read an element. Of more than two dimensions the two that tell most are drawn, at the place that is told."),
     ...kernels.map(k => make("section", {}, make("h3", {}, `${k.kernel}: group ${k.group.join(", ")} of ${k.groups.join(" × ")}, of ${k.items.join(" × ")} work-items`),
       ...k.made.map(m => madeBy(k, m)), ...k.read.map(r => readBy(k, r)),
       ...(k.left.length ? [make("p", { class: "hint" }, `${k.left.join(", ")}: read too often to be counted here`)] : []))));

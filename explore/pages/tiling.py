@@ -1,8 +1,14 @@
 """The tiling of a variant as data for pictures: which work-item of a group makes which results, and
-which loads work-items share. It is read from the text of the kernels that run."""
+which loads work-items share. It is read from the text of the kernels that run.
 
-from collections.abc import Sequence
+Where groups have one work-item each, the results of neighbouring groups are drawn.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from itertools import combinations, product
 from math import prod
 from typing import Any
 
@@ -11,6 +17,8 @@ from numpy.typing import NDArray
 
 from codegen.plan import Buffer, Kernel, Plan
 from codegen.text_proof.touched_cells import Touched, touched_cells
+from codegen.text_proof.work_item_ids import Size
+from codegen.text_reader.c_syntax import KernelText
 from codegen.text_reader.c_tokens import NotRead
 from codegen.text_reader.c_words import SIZES, STORED_AS
 from codegen.text_reader.read_kernel import read_kernel
@@ -39,9 +47,12 @@ def _kernel(launch: Kernel, arguments: Sequence[Buffer]) -> dict[str, Any] | Non
         x, y, z = (n // m for n, m in zip(launch.global_size, launch.local_size, strict=True))
         for group in ((x // 2, y // 2, z // 2), (0, 0, 0)):  # the first may have nothing to do
             touched = [*touched_cells(text, known, (x, y, z), group)]
-            made = [t for t in touched if t.writes and t.memory.space is Space.GLOBAL]
-            if made:
+            if any(t.writes and t.memory.space is Space.GLOBAL for t in touched):
                 break
+        around = [group]
+        if prod(launch.local_size) == 1:
+            around = [*_neighbours(group, (x, y, z))]
+        made = _made_by(text, known, (x, y, z), around)
     except NotRead:
         return None
     read = [t for t in touched if not t.writes]
@@ -51,10 +62,38 @@ def _kernel(launch: Kernel, arguments: Sequence[Buffer]) -> dict[str, Any] | Non
         "items": list(launch.local_size),
         "groups": [x, y, z],
         "group": list(group),
+        "around": len(around),
         "made": [_made(t, named[t.memory.name]) for t in made],
         "read": [_read(t, named.get(t.memory.name)) for t in read],
         "left": [named[p.name].name for p in text.parameters if p.const and p.name not in counted],
     }
+
+
+def _neighbours(group: Size, groups: Size) -> Iterator[Size]:
+    """A group and those beside it, in the order of their ids."""
+    near = (range(max(0, g - 1), min(n, g + 2)) for g, n in zip(group, groups, strict=True))
+    yield from product(*near)
+
+
+def _made_by(
+    text: KernelText, known: Mapping[str, int], groups: Size, some: Sequence[Size]
+) -> list[Touched]:
+    """What some groups make of each global memory; their work-items are numbered from the first
+    group to the last."""
+    parts, items = defaultdict[str, list[Touched]](list), prod(text.group_size)
+    for n, group in enumerate(some):
+        for t in touched_cells(text, known, groups, group, reads=False):
+            if t.memory.space is Space.GLOBAL:
+                parts[t.memory.name].append(replace(t, items=t.items + n * items))
+    return [
+        Touched(
+            each[0].memory,
+            True,
+            np.concatenate([t.items for t in each]),
+            np.concatenate([t.cells for t in each]),
+        )
+        for each in parts.values()
+    ]
 
 
 def _made(t: Touched, buffer: Buffer) -> dict[str, Any]:
@@ -101,28 +140,32 @@ def _coordinates(cells: Array, shape: Sequence[int]) -> tuple[Array, ...]:
 
 
 def _picture(cells: Array, values: Array, shape: Sequence[int]) -> dict[str, Any]:
-    """The picture of values in cells, along the two dimensions in which the cells extend most,
-    where the others are as at the first cell; -1 where no cell is."""
+    """The picture of values in cells along two dimensions, those that show most different values
+    and, of these, most cells; the others are as at the first cell. -1 is where no cell is."""
     axes = _coordinates(cells, shape)
     lows = [int(axis.min()) for axis in axes]
     extents = [int(axis.max()) - low + 1 for axis, low in zip(axes, lows, strict=True)]
-    widest = sorted(range(len(axes)), key=lambda d: (-extents[d], -d))[:2]
-    chosen = sorted(widest)
-    first = cells.argmin()
-    fixed = {d: int(axes[d][first]) for d in range(len(axes)) if d not in chosen}
-    shown = np.ones(cells.size, bool)
-    for d, at in fixed.items():
-        shown &= axes[d] == at
-    for d in chosen:
-        shown &= axes[d] < lows[d] + SIDE
-    sides = [min(SIDE, extents[d]) for d in chosen]
-    picture = np.full(sides, -1, np.int64)
-    picture[tuple(axes[d][shown] - lows[d] for d in chosen)] = values[shown]
+    first, every = int(cells.argmin()), range(len(axes))
+
+    def shown(chosen: Sequence[int]) -> NDArray[np.bool_]:
+        inside = [axes[d] < lows[d] + SIDE for d in chosen]
+        fixed = [axes[d] == axes[d][first] for d in every if d not in chosen]
+        mask = np.logical_and.reduce([np.ones(cells.size, bool), *inside, *fixed])
+        return np.asarray(mask)
+
+    def worth(chosen: Sequence[int]) -> tuple[int, int, Sequence[int]]:
+        mask = shown(chosen)
+        return len(np.unique(values[mask])), int(mask.sum()), chosen
+
+    chosen = max(combinations(every, min(2, len(axes))), key=worth)
+    mask = shown(chosen)
+    picture = np.full([min(SIDE, extents[d]) for d in chosen], -1, np.int64)
+    picture[tuple(axes[d][mask] - lows[d] for d in chosen)] = values[mask]
     return {
         "shape": list(shape),
-        "axes": chosen,
+        "axes": list(chosen),
         "from": lows,
         "extents": extents,
-        "at": [fixed.get(d) for d in range(len(axes))],
+        "at": [None if d in chosen else int(axes[d][first]) for d in every],
         "picture": np.atleast_2d(picture).tolist(),
     }

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 WORDS: Mapping[str, str] = {
     "tx": "columns (pixels of a row) that a work-item or a group makes",
     "ty": "rows of pixels that a work-item or a group makes",
+    "tp": "planes (images, channels of their own) that a group makes",
     "tr": "vectors (or tiles) of rows, such as channels, that a work-item or a sub-group makes",
     "tc": "columns (or tiles of them), such as pixels, that a work-item or a sub-group makes",
     "v": "numbers in a vector",
