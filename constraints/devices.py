@@ -36,6 +36,8 @@ class Profile:
     vector_widths: tuple[int, ...] = (2, 3, 4, 8, 16)
     vector: int = 4  # floats in a register or the widest load
     half_arithmetic: bool = False  # false: halves are loaded and stored, and floats meanwhile
+    # True: an index is spelled as unsigned, since a signed one costs instructions for its sign.
+    unsigned_addresses: bool = False
     # Results that a work-item should keep: at least as many as hide the latency of a multiply-add
     # where no other work-items do, at most as many as its registers hold.
     results: tuple[int, int] = (1, 2**31)
@@ -58,6 +60,7 @@ MALI_G72 = Profile(
     resident_words=384 * 64,
     resident_bytes=32 * KIB,
     half_arithmetic=True,
+    unsigned_addresses=True,  # 13 to 17 % fewer instructions by Mesa's compiler
     # Half of the registers: operands and addresses take the others. Mesa's compiler spills with 48.
     results=(1, 32),
 )

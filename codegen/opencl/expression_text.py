@@ -93,6 +93,7 @@ class Expressions:
     spelled: Spellings
     naming: Naming
     folding: Folding
+    unsigned_addresses: bool = False  # indices into global memory are made so
     values: dict[str, int] = field(default_factory=dict)  # of the spelled-out loops around
     facts: Facts = NO_FACTS
     divisions: set[Division] = field(default_factory=set)
@@ -186,8 +187,24 @@ class Expressions:
         short = self.naming.shortened(whole)
         return self.hole(short, short.names, lambda: self.naming.text(self.place(short)))
 
+    def subscript(self, memory: Memory, i: Index, half: Index | None) -> str:
+        """The text of an index into an array."""
+        text = self.address(memory, i, half)
+        return text if text.isdecimal() else self.made_unsigned(text, memory, i, half)
+
+    def made_unsigned(self, text: str, memory: Memory, i: Index, half: Index | None) -> str:
+        """The text of an index, made unsigned where that is wanted. An index of an access is at
+        least 0, so this changes nothing but what its sign costs."""
+        if (
+            not self.unsigned_addresses
+            or memory.space is not Space.GLOBAL
+            or needs_64(flat(memory, i, half))
+        ):
+            return text
+        return f"(uint)({text})"
+
     def pointer(self, memory: Memory, i: Index, half: Index | None) -> str:
-        return f"{self.name(memory)} + {self.address(memory, i, half)}"
+        return f"{self.name(memory)} + {self.subscript(memory, i, half)}"
 
     def name(self, memory: Memory) -> str:
         """The name of a memory that is an array."""
@@ -203,7 +220,7 @@ class Expressions:
         if isinstance(layout, InMemory) and layout.width > 1:
             return f"{name}[{self.address(memory, i, half, w)}]" if w == layout.width else None
         if w == 1:
-            return f"{name}[{self.address(memory, i, half)}]"
+            return f"{name}[{self.subscript(memory, i, half)}]"
         fits = w in (2, 4, 8, 16) and w * BYTES[memory.scalar] <= ALIGNED
         if layout is None and fits and is_aligned(flat(memory, i, half), w):
             return self.pointed(memory, i, Kind(in_memory(memory), w), half)
@@ -218,7 +235,7 @@ class Expressions:
         loads these one by one; for a sum it takes the alignment of the vector."""
         to = f"*(__{memory.space.value} {type_text(kind)} *)"
         if memory.space is Space.GLOBAL:
-            return f"{to}&{self.name(memory)}[{self.address(memory, i, half)}]"
+            return f"{to}&{self.name(memory)}[{self.subscript(memory, i, half)}]"
         return f"{to}({self.pointer(memory, i, half)})"
 
     def lanes(self, memory: Memory, whole: int, i: Index, w: int) -> str:
@@ -367,8 +384,8 @@ class Expressions:
             return self.value(a)
         test = self.condition(here)
         if self.facts.steady and isinstance(a, Load) and is_plain(a):
-            at = self.address(a.memory, a.index, a.half)
-            cell = f"{self.name(a.memory)}[{test} ? {at} : 0]"
+            at = f"{test} ? {self.address(a.memory, a.index, a.half)} : 0"
+            cell = f"{self.name(a.memory)}[{self.made_unsigned(at, a.memory, a.index, a.half)}]"
             return f"select({self.text(b)}, {cell}, {test})", PRIMARY
         return f"({test} ? {self.operand(a, SUM)} : {self.operand(b, SUM)})", PRIMARY
 

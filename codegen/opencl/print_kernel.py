@@ -35,7 +35,18 @@ HALF = "#pragma OPENCL EXTENSION cl_khr_fp16 : enable"
 def print_kernel(kernel: Kernel) -> tuple[str, tuple[str, ...]]:
     """The text of a kernel, and what it needs before it: extensions, and functions that it
     calls."""
-    writer = Writer(kernel)
+    return _printed(kernel, unsigned=False)
+
+
+@remembered
+def print_kernel_unsigned(kernel: Kernel) -> tuple[str, tuple[str, ...]]:
+    """The text of a kernel whose indices into global memory are made unsigned where they are used,
+    and what it needs before it."""
+    return _printed(kernel, unsigned=True)
+
+
+def _printed(kernel: Kernel, unsigned: bool) -> tuple[str, tuple[str, ...]]:
+    writer = Writer(kernel, unsigned)
     body = writer.write(kernel.body)
     declared = [*_tables(kernel, body), *_locals(kernel, writer.names), *_ids(kernel)]
     lines = [*_head(kernel), *declared, *body, "}"]

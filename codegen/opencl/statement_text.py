@@ -51,7 +51,7 @@ class _Undeclared:
 class Writer:
     """The writer of one kernel's body as text, line by line."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, unsigned: bool = False) -> None:
         body = kernel.body
         self.spelled = spelled_loops(kernel)
         self.layouts: Mapping[Memory, Layout] = layouts(body, self.spelled)
@@ -62,7 +62,9 @@ class Writer:
         self.apart = told_apart(kernel)
         self.settled = False  # whether the guards of the loops here have been seen to
         self.naming = naming(body, self.spelled, held, self.names, taken)
-        self.spell = Expressions(self.layouts, self.names, self.naming, folding(kernel))
+        self.spell = Expressions(
+            self.layouts, self.names, self.naming, folding(kernel), unsigned_addresses=unsigned
+        )
         self.lines: list[str] = []
         self.closed: tuple[int, int, str] | None = None  # where a guard's braces ended just now
         self.undeclared: dict[str, _Undeclared] = {}

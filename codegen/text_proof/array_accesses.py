@@ -10,7 +10,7 @@ from codegen.proof.accesses import Access, Where
 from codegen.proof.verdicts import Kind as About
 from codegen.text_proof.c_values import Data, Either, Int, Meaning, Storage, Value
 from codegen.text_proof.reading import Reading
-from codegen.text_reader.c_syntax import Call, CExpr, Element, Infix, Name, Pointed
+from codegen.text_reader.c_syntax import Call, Cast, CExpr, Element, Infix, Name, Pointed
 from codegen.text_reader.c_words import SIZES, loads_halves
 from codegen.tree.statements import Kind
 
@@ -39,10 +39,23 @@ class Arrays:
             raise self.reading.refused(f"expected the name of an array, found {name}")
         return found
 
+    def signed(self, e: CExpr, where: Where) -> CExpr:
+        """The int that is made unsigned where an index is `(uint)(int)`, with the demand that it is
+        at least 0, so that both are one number; other indices as they are."""
+        if not isinstance(e, Cast) or e.kind != Kind("uint") or len(e.parts) != 1:
+            return e
+        value = self.indices.value(e.parts[0], where)
+        cases = ((where, value),) if not isinstance(value, Either) else value.cases
+        for place, one in cases:
+            if not isinstance(one, Int):
+                return e
+            self.reading.demand(About.OVERFLOW, "an unsigned index ≥ 0", [one.index], place)
+        return e.parts[0]
+
     def element(self, e: Element, where: Where, writes: bool = False) -> Data:
         """The value of array[index], whose access is recorded."""
         storage = self.storage(e.array)
-        value = self.indices.value(e.index, where)
+        value = self.indices.value(self.signed(e.index, where), where)
         w = storage.kind.width
         match value:
             case Int(index):
@@ -60,7 +73,7 @@ class Arrays:
         """The value of *(space kind *)&array[index], which must be at a multiple of its own size;
         halves may be read as their bits."""
         storage = self.storage(e.element.array)
-        index = self.indices.int_value(e.element.index, where).index
+        index = self.indices.int_value(self.signed(e.element.index, where), where).index
         kind, memory = e.kind, storage.memory
         held = {memory.scalar, "ushort"} if memory.scalar == "half" else {memory.scalar}
         if (e.space, 1) != (memory.space, storage.kind.width) or kind.scalar not in held:
@@ -122,7 +135,8 @@ class Arrays:
                 return self.storage(name), constant(0)
             case Infix("+", left, right):
                 storage, index = self.place(left, where)
-                return storage, index + self.indices.int_value(right, where).index
+                more = self.indices.int_value(self.signed(right, where), where)
+                return storage, index + more.index
             case Infix("-", left, right):
                 storage, index = self.place(left, where)
                 return storage, index - self.indices.int_value(right, where).index

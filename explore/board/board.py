@@ -72,7 +72,9 @@ class Board:
             workers=options.workers,
             timeout=BUILD_LIMIT,
             stage="build",
-            setup=setup_for(None, profile.group_items, profile.half_arithmetic),
+            setup=setup_for(
+                *(None, profile.group_items, profile.half_arithmetic, profile.unsigned_addresses)
+            ),
             max_memory=BUILD_MEMORY,
         )
 

@@ -59,19 +59,28 @@ class Builder:
     session: Session | None
     max_work_group: int
     half_arithmetic: bool = False
+    unsigned_addresses: bool = False
 
 
-def builder(device: Device | None, max_work_group: int, half_arithmetic: bool = False) -> Builder:
+def builder(
+    device: Device | None,
+    max_work_group: int,
+    half_arithmetic: bool = False,
+    unsigned_addresses: bool = False,
+) -> Builder:
     """The builder for a device (None: for one that is not here); made once in each build worker."""
     session = None if device is None else open_device(device)
-    return Builder(session, max_work_group, half_arithmetic)
+    return Builder(session, max_work_group, half_arithmetic, unsigned_addresses)
 
 
 def setup_for(
-    device: Device | None, max_work_group: int, half_arithmetic: bool = False
+    device: Device | None,
+    max_work_group: int,
+    half_arithmetic: bool = False,
+    unsigned_addresses: bool = False,
 ) -> "partial[Builder]":
     """The function that makes a `Builder` without arguments, for a worker to run when it starts."""
-    return partial(builder, device, max_work_group, half_arithmetic)
+    return partial(builder, device, max_work_group, half_arithmetic, unsigned_addresses)
 
 
 def make(state: Builder, task: Task) -> Made:
@@ -83,6 +92,7 @@ def make(state: Builder, task: Task) -> Made:
             program,
             max_work_group=state.max_work_group,
             half_arithmetic=state.half_arithmetic,
+            unsigned_addresses=state.unsigned_addresses,
         )
     except (Unsupported, UserError, IllTyped) as error:
         return Made.without_plan(Failed("emit", str(error)))

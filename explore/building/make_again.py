@@ -60,7 +60,8 @@ def _made(task: Again) -> Plan | Failed:
         return Failed("constrain", str(error))
     if not allowed(system, dict(task.parameters)):
         return Failed("constrain", "its parameters do not satisfy the constraints of its form")
-    builder = Builder(None, task.profile.group_items, task.profile.half_arithmetic)
+    known = task.profile
+    builder = Builder(None, known.group_items, known.half_arithmetic, known.unsigned_addresses)
     made = make(builder, Task(0, pickle.dumps(found.program), task.parameters))
     if made.failed is not None:
         return made.failed

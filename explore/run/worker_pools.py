@@ -73,7 +73,9 @@ def builder_pool(options: Options, device: Device | None, profile: Profile) -> W
         workers=options.workers,
         timeout=BUILD_LIMIT,
         stage="build",
-        setup=builder_setup(device, profile.group_items, profile.half_arithmetic),
+        setup=builder_setup(
+            device, profile.group_items, profile.half_arithmetic, profile.unsigned_addresses
+        ),
         max_memory=BUILD_MEMORY,
     )
 
