@@ -1,6 +1,3 @@
-"""The operators of networks as programs: each is written once, in `operators.lift`, and is called
-with a node's attributes and shapes.
-
-An operator's function takes a `Site`, which is a node with the tensors that it reads, and gives a
-`Step`: a program for one output.
-"""
+"""The ONNX operators of networks as programs of our language. Functions shared by operators are in
+`operators.lift`; each operator has a function in Python that takes a `Site` (a node with the
+tensors that it reads) and gives a `Step` (the program for one of the node's results)."""

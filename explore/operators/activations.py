@@ -1,4 +1,4 @@
-"""Functions of one number: each ONNX operator, by the text of a term of our language."""
+"""Functions of one number: for each ONNX operator, the text of the term that computes it."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,14 +10,14 @@ from explore.operators.program_text import number
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """A function of one number: its attributes with their usual values, and the text of what it
-    makes of x and them."""
+    """A function of one number: the names and default values of its attributes, and `of`, which
+    gives the text of the result from the text of x and the attributes' numbers."""
 
     attributes: tuple[tuple[str, float], ...]
     of: Callable[..., str]
 
     def applied(self, given: Mapping[str, Any], x: str) -> str:
-        """The text of the function of x, with a node's attributes."""
+        """The text of the function applied to x, with the attributes `given` by a node."""
         numbers = [number(float(given.get(name, usual))) for name, usual in self.attributes]
         return self.of(x, *numbers)
 
@@ -51,7 +51,7 @@ ACTIVATIONS: Mapping[str, Activation] = {
 
 
 def clipped(low: float | None, high: float | None, x: str) -> str:
-    """The text of x, no less than `low` and no more than `high`; None is no limit."""
+    """The text of x limited to at least `low` and at most `high`; None is no limit."""
     x = x if low is None else f"max({number(low)}, {x})"
     return x if high is None else f"min({number(high)}, {x})"
 
@@ -60,8 +60,8 @@ IDENTITY = "y -> y"
 
 
 def function_of(folded: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
-    """The text of the function that applies operators one after the other, each with its
-    attributes: those that were folded into a node."""
+    """The text of the function y -> … that applies the `folded` operators one after the other:
+    pairs of an operator's name and its attributes."""
     lets, text = list[str](), "y"
     for operator, given in folded:
         inner = text if text == "y" else f"({text})"

@@ -1,4 +1,4 @@
-"""The table of operators: which function makes the step of a node."""
+"""The table of operators: for each ONNX operator, the function that makes the step of a node."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
@@ -60,7 +60,7 @@ OPERATORS: Mapping[str, Operator] = {
 
 
 def step_of(site: Site, which: int) -> Step:
-    """The step of one of a node's results, by its number."""
+    """The step of the result number `which` of a node."""
     operator = site.node.operator
     if operator == "Split":
         return rearrangements.split_parts(site, which)

@@ -1,4 +1,4 @@
-"""Operators along an axis: softmax, reductions, and the normalisation of channels by their
+"""Operators along an axis: softmax, reductions, and the normalisation of each channel by its
 neighbours."""
 
 from math import prod
@@ -42,8 +42,8 @@ def softmax(site: Site) -> Step:
 
 
 def _nested(site: Site, f: str, axis: int, newer: bool) -> Step:
-    """The step of a softmax on tensors that are not stored in ONNX's order: along the axis alone,
-    or along what has elements from it on."""
+    """The step of a softmax where the input or the result has its channels last. It is taken along
+    one axis; for an older opset, Refused unless the axes from `axis` on are one, too."""
     x = site.tensor(0)
     rank = len(x.shape)
     if not newer and prod(x.shape[axis + 1 :]) > 1:
@@ -80,7 +80,8 @@ def reduction(site: Site) -> Step:
 
 
 def local_response(site: Site) -> Step:
-    """The step of an `LRN`: each channel divided by what those around it are."""
+    """The step of an `LRN`: each channel is divided by a sum over the squares of its neighbouring
+    channels."""
     site.demand_floats(0)
     x = site.tensor(0)
     if len(x.shape) != 4:

@@ -15,12 +15,14 @@ from explore.operators.window_places import Windows, image_text, over_images, wi
 
 
 def epilogue(site: Site) -> str:
-    """The text of the function that is applied to each result: what was folded into the node."""
+    """The text of the function that is applied to each result of a node: the operators that were
+    folded into it."""
     return function_of(site.attribute("epilogue", ()))
 
 
 def conv(site: Site) -> Step:
-    """The step of a `Conv`."""
+    """The step of a `Conv`, with or without another tensor that is added to its result (input
+    3)."""
     site.demand_floats(0, 1, 2)
     x, w = site.tensor(0), site.tensor(1)
     if not 3 <= len(x.shape) <= 5 or len(w.shape) != len(x.shape):
@@ -53,8 +55,9 @@ def _way(groups: int, depthwise: bool, rank: int) -> str:
 
 
 def _with_another(site: Site, parts: tuple[str, Windows, str, str, str], kind: Kind) -> Step:
-    """The step of a convolution of images to which others, input 3, are added; it can be taken in
-    two parts, the convolution and then the sum."""
+    """The step of a convolution to whose result another tensor (input 3) is added, and f is
+    applied. If both tensors are stored in the same order, it can also be taken in two parts: the
+    convolution, then the sum."""
     f, windows, kernels, biases, image = parts
     x, other, rank = site.tensor(0), site.tensor(3), windows.rank
     alone = tuple(site.parameters)
@@ -85,7 +88,8 @@ SUMS = "sums"
 
 
 def _sum(site: Site, f: str, kind: Kind) -> Step:
-    """The step of the second part: f of each sum and of what is added to it, wherever they lie."""
+    """The step of the second part of `_with_another`: f of each result of the convolution plus the
+    number that is added, both read as flat lists."""
     flat = array_type("float32", (kind.elements,))
     given = replace(site.parameters[-1], type=flat)
     sums = Parameter(SUMS, flat, "")
@@ -94,8 +98,9 @@ def _sum(site: Site, f: str, kind: Kind) -> Step:
 
 
 def weights_text(site: Site, n: int, groups: int, depthwise: bool = False) -> str:
-    """The text of the kernels that input n is: of each result taps of channels, and with groups, a
-    list of them for each group. Those of a list are kernels of one row."""
+    """The text of input n as the kernels of a convolution: for each result, its taps, each with a
+    number per channel; with groups, in a list for each group. Kernels of one dimension become
+    kernels with one row."""
     w = site.tensor(n)
     m, c, *spatial = w.shape
     dims = [1, *spatial] if len(spatial) == 1 else spatial
@@ -116,8 +121,8 @@ def weights_text(site: Site, n: int, groups: int, depthwise: bool = False) -> st
 
 
 def biases_text(site: Site, n: int, m: int, groups: int, dtype: str = "float32") -> str:
-    """The text of the biases that input n is, a number for each of m results, in lists of a group
-    each; zeros if it is left out."""
+    """The text of input n as biases, a number for each of the m results, in a list for each group
+    if there are several; zeros if the node has no input n."""
     dims = [m] if groups == 1 else [groups, m // groups]
     if not site.has(n):
         return site.constant(np.zeros(dims, dtype))
@@ -181,7 +186,8 @@ def conv_transpose(site: Site) -> Step:
 def _transposed_pads(
     site: Site, given: list[int], attributes: tuple[list[int], list[int], list[int]]
 ) -> list[int]:
-    """What is taken away before each axis, and then what after each."""
+    """How many elements a transposed convolution crops before each axis, then how many after each,
+    by the node's attributes."""
     steps, apart, more = attributes
     n = len(given)
     way, wanted = site.attribute("auto_pad", "NOTSET"), site.attribute("output_shape", None)
@@ -203,8 +209,9 @@ def _transposed_pads(
 
 
 def _transposed_weights(site: Site, groups: int, dims: Sequence[int]) -> str:
-    """The text of the kernels, of each result taps of channels, which ONNX has as channels of
-    results of taps; with groups, a list of them for each."""
+    """The text of the weights of a transposed convolution, as kernels: for each result, its taps,
+    each with a number per channel; with groups, in a list for each group. ONNX has channels
+    outermost."""
     w, rank = site.tensor(1), len(dims)
     c, m = w.shape[:2]
     shape = (c, m, *dims) if groups == 1 else (groups, c // groups, m, *dims)

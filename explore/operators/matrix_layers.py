@@ -1,4 +1,4 @@
-"""Products of matrices as steps."""
+"""Steps of products of matrices."""
 
 import numpy as np
 
@@ -32,7 +32,8 @@ def gemm(site: Site) -> Step:
 
 
 def _with_biases(site: Site, parts: tuple[str, str, str], shape: tuple[int, int]) -> str:
-    """The text of rows times columns plus the node's biases."""
+    """The text of the product of `parts` (rows, columns, and the text of a factor) plus the node's
+    biases; `shape` is that of the result."""
     rows, columns, factor = parts
     f = epilogue(site)
     constant = _constant_biases(site, shape)
@@ -64,7 +65,8 @@ def _spelt(of: str, rows: str, columns: str, product: str) -> str:
 
 
 def _constant_biases(site: Site, shape: tuple[int, int]) -> Array | None:
-    """One bias for each column, if they are constants."""
+    """The bias of each column, if the biases are constants and the same for all rows; zeros if the
+    node has none; else None."""
     if not site.has(2):
         return np.zeros(shape[1], np.float32)
     c = site.tensor(2)
@@ -81,8 +83,8 @@ def _constant_biases(site: Site, shape: tuple[int, int]) -> Array | None:
 def product_shape(
     site: Site, a: tuple[int, ...], b: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, int], tuple[int, int, int]]:
-    """The shape of the product of arrays of these shapes, the number of matrices of each, and the
-    sizes (m, k, n) of one product."""
+    """For arrays of the shapes a and b: the shape of their product, the number of matrices of each,
+    and the sizes (m, k, n) of a single product. Refused if they do not fit."""
     left, right = (1, *a) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
     if left[-1] != right[-2]:
         raise site.refused(f"on shapes that do not fit: {list(a)}, {list(b)}")
@@ -99,7 +101,8 @@ def product_shape(
 
 
 def mat_mul(site: Site) -> Step:
-    """The step of a `MatMul` of vectors, matrices, or as many matrices on both sides."""
+    """The step of a `MatMul` of vectors or matrices, or of several matrices on one side or on
+    both."""
     site.demand_floats(0, 1)
     a, b = site.tensor(0).shape, site.tensor(1).shape
     shape, each, (m, k, columns) = product_shape(site, a, b)
@@ -125,7 +128,8 @@ def _product(x: str, y: str) -> str:
 
 
 def matrices_text(site: Site, n: int, each: int, shape: tuple[int, int]) -> str:
-    """The text of input n as one matrix of this shape, or as `each` of them."""
+    """The text of input n as one matrix of this shape, or, if `each` is more than 1, as a list of
+    `each` such matrices."""
     t = site.tensor(n)
     dims = shape if each == 1 else (each, *shape)
     if t.last:
@@ -135,7 +139,8 @@ def matrices_text(site: Site, n: int, each: int, shape: tuple[int, int]) -> str:
 
 
 def _as_it_lies(site: Site, kind: Kind, e: str) -> Step:
-    """The step of e, whose numbers lie as ONNX has them."""
+    """The step of e, whose numbers are in ONNX's order; Refused if the result shall have its
+    channels last."""
     if site.last:
         raise site.refused("with channels last")
     return site.as_stored(kind, e)

@@ -1,4 +1,5 @@
-"""Operators that work number by number, on tensors of equal or of fitting shapes."""
+"""Operators that work number by number, on tensors of the same shape or of shapes that ONNX
+broadcasts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ def activation(site: Site) -> Step:
 
 
 def function(site: Site) -> Step:
-    """The step of a function of one number that several nodes were."""
+    """The step of a function of one number into which several nodes were folded."""
     of = function_of([("Function", site.attributes)]).removeprefix("y -> ")
     return number_by_number(site, [0], lambda xs: f"let y = {xs[0]}\n{of}")
 
@@ -57,7 +58,8 @@ def clip(site: Site) -> Step:
 
 
 def limits(site: Site) -> tuple[float | None, float | None]:
-    """The limits of a `Clip`, from its attributes or its constants."""
+    """The least and the largest value that a `Clip` allows, from its attributes or constant inputs;
+    None for no limit."""
     found = []
     for n, name in ((1, "min"), (2, "max")):
         value = site.attribute(name, None)
@@ -73,13 +75,14 @@ def several(site: Site) -> Step:
 
 
 def prelu(site: Site) -> Step:
-    """The step of a `PRelu`: numbers below 0 times a slope of their own."""
+    """The step of a `PRelu`: numbers below 0 are multiplied by a slope, read from input 1."""
     of: Text = lambda xs: f"max({xs[0]}, 0.0) + {xs[1]} * min({xs[0]}, 0.0)"  # noqa: E731
     return number_by_number(site, [0, 1], of)
 
 
 def batch_normalisation(site: Site) -> Step:
-    """The step of a `BatchNormalization` as it is when nothing is learnt."""
+    """The step of a `BatchNormalization` with fixed statistics; Refused if the model is being
+    trained."""
     if len([name for name in site.node.outputs if name]) > 1 or site.attribute("training_mode", 0):
         raise site.refused("while a model is trained")
     x, epsilon = site.tensor(0), float(site.attribute("epsilon", 1e-5))
@@ -101,14 +104,16 @@ def batch_normalisation(site: Site) -> Step:
 
 
 def _of_channels(t: Tensor, rank: int) -> Tensor:
-    """A tensor with a number for each channel, in a shape that fits one of so many axes."""
+    """The tensor t of a number for each channel, with axes added so that it fits a tensor of `rank`
+    axes."""
     shape = (t.kind.elements, *(1,) * (rank - 2))
     array = None if t.array is None else t.array.reshape(shape)
     return Tensor(t.name, Kind(t.kind.dtype, shape), array=array)
 
 
 def number_by_number(site: Site, which: Sequence[int], of: Text) -> Step:
-    """The step of a function of these inputs, number by number."""
+    """The step that applies a function to the inputs number `which`, number by number; `of` gives
+    the function's text from the texts of the numbers. Refused unless they are floats."""
     return _over(site, [site.tensor(n) for n in which], of)
 
 
@@ -120,8 +125,8 @@ def _over(site: Site, tensors: Sequence[Tensor], of: Text) -> Step:
 
 
 def over_tensors(site: Site, tensors: Sequence[Tensor], of: Text, dtype: str) -> Step:
-    """The step of a function that makes numbers of the type `dtype` of tensors of fitting shapes,
-    number by number."""
+    """The step that applies a function to tensors, number by number; `of` gives the function's
+    text, `dtype` is the type of the results. Refused if ONNX does not broadcast the shapes."""
     try:
         shape = np.broadcast_shapes(*(t.shape for t in tensors))
     except ValueError as error:
@@ -145,14 +150,16 @@ def over_tensors(site: Site, tensors: Sequence[Tensor], of: Text, dtype: str) ->
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """An operand in the result's order: a number, or a tensor with these sizes."""
+    """An operand of a function number by number: a single number, or a tensor with its sizes in the
+    order in which the result's axes are stored."""
 
     tensor: Tensor
     dims: tuple[int, ...] | None  # None: one number, written in the program
     view: Order | None = None  # the order of its axes, where it is stored in another one
 
     def named(self, site: Site, axes: Sequence[tuple[int, int]]) -> "tuple[str, tuple[int, ...]]":
-        """The text of the operand, and its sizes along the merged axes."""
+        """The text of the operand, and its sizes along the merged `axes` (none for a single
+        number)."""
         t = self.tensor
         if self.dims is None:
             assert t.array is not None
@@ -165,7 +172,8 @@ class _Operand:
 
 
 def _operand(site: Site, t: Tensor, order: Order, rank: int) -> _Operand:
-    """A tensor as an operand, with as many axes as the result, in its order."""
+    """The tensor t as an operand, with the result's number of axes (`rank`) in the result's
+    `order`."""
     if t.array is not None and t.kind.elements == 1:
         return _Operand(t, None)
     shape = (*(1,) * (rank - len(t.shape)), *t.shape)
@@ -182,8 +190,8 @@ def _operand(site: Site, t: Tensor, order: Order, rank: int) -> _Operand:
 
 
 def _merged(every: Sequence[tuple[int, ...]], rank: int) -> list[tuple[int, int]]:
-    """The ranges of axes that can be taken as one: along them each operand has all elements, or
-    each just one."""
+    """The ranges (first, end) of neighbouring axes that can be treated as one axis: along them each
+    operand has either all elements or one. `every` are the operands' sizes."""
     kinds = [tuple(dims[axis] > 1 for dims in every) for axis in range(rank)]
     ranges: list[tuple[int, int]] = []
     for axis, kind in enumerate(kinds):
@@ -198,8 +206,8 @@ def _merged(every: Sequence[tuple[int, ...]], rank: int) -> list[tuple[int, int]
 
 
 def _nest(operands: Sequence[tuple[str, tuple[int, ...]]], names: "count[int]", of: Text) -> str:
-    """The text of nested maps, one an axis, over those operands that have more than one element
-    along it."""
+    """The text of nested maps, one for each axis, over the operands (text, sizes), with `of`
+    applied to their numbers; an operand with one element along an axis is read without a map."""
     left = max(len(dims) for _, dims in operands)
     if left == 0:
         return of([e for e, _ in operands])

@@ -1,4 +1,4 @@
-"""Poolings as steps: of windows, and of whole images."""
+"""Steps of poolings: over windows, and over whole images."""
 
 from collections.abc import Callable
 from math import prod
@@ -76,8 +76,9 @@ def _pooled(site: Site, windows: Windows, value: str, f: Callable[[str], str]) -
 
 
 def _counted(windows: Windows, given: tuple[int, ...], pads_count: bool) -> Array:
-    """The number of elements of each window by which its sum is divided: those of the array, and
-    with `pads_count` those that were asked for around it."""
+    """For each window, the number by which an average pooling divides its sum: how many of its
+    elements lie in the array of sizes `given` or, with `pads_count`, in the padding that the node
+    asks for."""
     counts = np.ones(windows.counts)
     given = given if len(given) > 1 else (1, *given)
     for axis, n in enumerate(windows.counts):
@@ -91,7 +92,8 @@ def _counted(windows: Windows, given: tuple[int, ...], pads_count: bool) -> Arra
 
 
 def global_pool(site: Site) -> Step:
-    """The step of a `GlobalAveragePool` or `GlobalMaxPool`: one number of each channel."""
+    """The step of a `GlobalAveragePool` or `GlobalMaxPool`: the mean or largest number of each
+    channel."""
     site.demand_floats(0)
     x = site.tensor(0)
     batch, c, *spatial = x.shape

@@ -1,4 +1,4 @@
-"""The text of programs: types, numbers, and functions applied to inner arrays."""
+"""Helpers to write the text of programs: types, numbers, and functions applied to inner arrays."""
 
 import math
 import re
@@ -29,7 +29,8 @@ def definitions() -> dict[str, str]:
 
 
 def with_helpers(program: str) -> str:
-    """The text of a program below those definitions that it uses, and those that these use."""
+    """The text of a program, below the definitions of `operators.lift` that it uses, directly or
+    through others."""
     known = definitions()
     used, left = set[str](), [program]
     while left:
@@ -40,7 +41,8 @@ def with_helpers(program: str) -> str:
 
 
 def array_type(dtype: str, dims: Sequence[int]) -> str:
-    """The type of an array of such numbers and sizes, as programs write it."""
+    """The text of the type of an array of these sizes, of numbers of the NumPy type `dtype`;
+    Unsupported if the language has no such numbers."""
     if dtype not in SCALARS:
         raise Unsupported(f"the language has no numbers of the type {dtype}")
     text = SCALARS[dtype]
@@ -50,7 +52,7 @@ def array_type(dtype: str, dims: Sequence[int]) -> str:
 
 
 def number(x: float | int) -> str:
-    """A number as programs write it."""
+    """The text of a number in a program; Unsupported for NaN."""
     if isinstance(x, int):
         return str(x) if x >= 0 else f"({x})"
     if math.isnan(x):
@@ -60,7 +62,7 @@ def number(x: float | int) -> str:
 
 
 def literal(array: Array) -> str:
-    """The one number of an array as programs write it, a whole one as an int."""
+    """The text of the only number of an array, as an int if it is of a whole type."""
     if np.issubdtype(array.dtype, np.integer):
         n = int(array.item())
         return f"{n}i" if n >= 0 else f"(-{-n}i)"
@@ -68,7 +70,7 @@ def literal(array: Array) -> str:
 
 
 def sizes(ns: Sequence[int]) -> str:
-    """Several sizes, as programs write them."""
+    """The text of several sizes: `(1, 2)`."""
     return f"({', '.join(number(int(n)) for n in ns)})"
 
 
@@ -81,7 +83,7 @@ def under(depth: int, f: Callable[[str], str], e: str) -> str:
 
 
 def permuted(e: str, order: Order) -> str:
-    """The text of a view of e with its axes in another order."""
+    """The text of the view of e in which the axis number order[k] of e is axis k."""
     now = list(range(len(order)))
     for place, axis in enumerate(order):
         for k in range(now.index(axis), place, -1):
@@ -91,22 +93,22 @@ def permuted(e: str, order: Order) -> str:
 
 
 def channels_last(rank: int) -> Order:
-    """The order of axes of an array that is stored with its channels (axis 1) at the end."""
+    """The order in which the axes of a tensor are stored with its channels (axis 1) at the end."""
     return (0, *range(2, rank), 1)
 
 
 def inverse(order: Order) -> Order:
-    """The order that undoes another."""
+    """The order of axes that undoes another."""
     return tuple(order.index(axis) for axis in range(len(order)))
 
 
 def flat(e: str, rank: int) -> str:
-    """The text of all numbers of e, an array of so many axes, as one list."""
+    """The text of the list of all numbers of e, an array of `rank` axes."""
     return e if rank <= 1 else f"flatten({e})"
 
 
 def shaped(e: str, dims: Sequence[int]) -> str:
-    """The text of a list's numbers as an array of these sizes."""
+    """The text of the array of these sizes that holds the numbers of the list e."""
     for n in reversed(list(dims)[1:]):
         e = f"split({n}, {e})"
     return e

@@ -52,8 +52,8 @@ def dequantise(site: Site) -> Step:
 
 
 def _with_axis(site: Site) -> list[Tensor]:
-    """The node's tensors: its first, and a scale and a zero point for all of it, or for each index
-    along an axis."""
+    """The tensors that a `QuantizeLinear` or `DequantizeLinear` reads: x, and its scale and zero
+    point, shaped so that they fit x as a whole or one axis of it."""
     x = site.tensor(0)
     rank, axis = len(x.shape), int(site.attribute("axis", 1))
     if site.attribute("block_size", 0):
@@ -71,14 +71,15 @@ def _with_axis(site: Site) -> list[Tensor]:
 
 
 def qlinear_conv(site: Site) -> Step:
-    """The step of a `QLinearConv`: sums of whole products, scaled and rounded to bytes again."""
+    """The step of a `QLinearConv`: sums of products of whole numbers, scaled and rounded to bytes
+    again."""
     m = site.tensor(3).shape[0]
     f, scales = _requantised(site, (1, 4, 6), 7, m, _groups(site))
     return _convolution(site, (3, 2, 5, 8), (f, scales), site.tensor(7).kind.dtype)
 
 
 def conv_integer(site: Site) -> Step:
-    """The step of a `ConvInteger`: sums of whole products, as ints."""
+    """The step of a `ConvInteger`: sums of products of whole numbers, as ints."""
     return _convolution(site, (1, 2, 3, 4), ("(some, acc) -> acc", None), "int32")
 
 
@@ -89,9 +90,10 @@ def _groups(site: Site) -> int:
 def _convolution(
     site: Site, inputs: tuple[int, int, int, int], made: tuple[str, str | None], dtype: str
 ) -> Step:
-    """The step of a convolution of bytes. `inputs` are the numbers of the weights, of the zero
-    points of image and weights, and of the biases; `made` is the text of the function that makes a
-    result of its scale and sum, and of the scales (None: there are none)."""
+    """The step of a convolution of bytes, with results of the type `dtype`. `inputs` are the
+    numbers of the inputs for the weights, the zero point of the image, those of the weights, and
+    the biases. `made` are two texts: the function that makes a result of a scale and a sum, and the
+    scales (None: the function ignores its scale)."""
     weights, image_zero, weights_zero, biases = inputs
     x, w, groups = site.tensor(0), site.tensor(weights), _groups(site)
     _demand_bytes(site, 0, weights)
@@ -127,13 +129,14 @@ def _demand_bytes(site: Site, *inputs: int) -> None:
 
 
 def _demand_sums_fit(site: Site, products: int) -> None:
-    """Refuse sums of so many products of bytes that an int may not hold them."""
+    """Refuse the node if an int may not hold the sum of so many products of bytes."""
     if products * LARGEST_PRODUCT >= 1 << 31:
         raise site.refused(f"sums of {products} products: an int may not hold them")
 
 
 def _one(site: Site, n: int, dtype: str) -> str:
-    """The text of the one number that input n is, such as a zero point; 0 if it is left out."""
+    """The text of the single number of input n, such as a zero point; 0 if the node has no
+    input n."""
     if not site.has(n):
         return "0i"
     t = site.tensor(n)
@@ -145,8 +148,8 @@ def _one(site: Site, n: int, dtype: str) -> str:
 
 
 def each_text(site: Site, n: int, m: int, groups: int, dtype: str) -> str:
-    """The text of a number for each of m results, in lists of a group each, from input n, which has
-    so many or one for all; zeros if it is left out."""
+    """The text of a number for each of the m results, in a list for each group if there are
+    several. Input n has m numbers, or one for all; zeros if the node has no input n."""
     dims = [m] if groups == 1 else [groups, m // groups]
     if not site.has(n):
         return site.constant(np.zeros(dims, dtype))
@@ -166,11 +169,12 @@ def each_text(site: Site, n: int, m: int, groups: int, dtype: str) -> str:
 def _requantised(
     site: Site, scales: tuple[int, int, int], zero: int, m: int, groups: int
 ) -> tuple[str, str]:
-    """The text of the function that makes a byte of a scale and a sum, and of the scales of the m
-    results; `scales` are the numbers of the inputs that have those of x, w and y.
+    """Two texts: the function that makes a byte of a scale and a sum, and the scales of the m
+    results. `scales` are the numbers of the inputs with the scales of x, w and y, `zero` that of
+    y's zero point.
 
-    Scales that are known become whole multipliers, which round as exact numbers do.
-    """
+    Scales that are constants become multipliers of whole numbers, which round as exact numbers
+    do."""
     _demand_scales(site, scales)
     dtype = site.tensor(zero).kind.dtype
     if dtype not in BYTES:
@@ -197,7 +201,7 @@ def _demand_scales(site: Site, scales: Sequence[int]) -> None:
 
 
 def _multipliers(site: Site, scale: Array) -> tuple[Array, Array]:
-    """The scales as whole numbers (q, shift): each is q 2^(shift - 31)."""
+    """The scales as pairs of whole numbers: arrays q and shift, with scale = q · 2^(shift - 31)."""
     fraction, exponent = np.frexp(scale)
     if scale.min() <= 0 or exponent.min() not in SHIFTS or exponent.max() not in SHIFTS:
         raise site.refused(f"with scales from {scale.min():g} to {scale.max():g}")
@@ -219,8 +223,9 @@ def mat_mul_integer(site: Site) -> Step:
 def _product(
     site: Site, inputs: tuple[int, int, int], made: tuple[str, str | None], dtype: str
 ) -> Step:
-    """The step of a product of matrices of bytes, of which `inputs` are the second and the zero
-    points of both."""
+    """The step of a product of matrices of bytes, with results of the type `dtype`. `inputs` are
+    the numbers of the inputs for the second matrix, and the zero points of the first and the
+    second; `made` are the two texts of `_requantised`."""
     second, left_zero, right_zero = inputs
     _demand_bytes(site, 0, second)
     a, b = site.tensor(0), site.tensor(second)

@@ -1,7 +1,5 @@
-"""Operators that only move numbers: parts of tensors taken, put together, turned and repeated.
-
-Those that leave all numbers where they lie make no program at all: their result is their input.
-"""
+"""Operators that only move numbers: they take parts of tensors, join, transpose and repeat them. An
+operator that leaves all numbers where they lie needs no program: its result is its input."""
 
 # key: e the text of a term
 
@@ -18,7 +16,7 @@ from explore.operators.site import Site, Step, Tensor
 
 
 def unchanged(site: Site) -> Step:
-    """The step of an operator whose first result is its input, such as `Dropout`."""
+    """The step of an operator whose first result is its input unchanged, such as `Dropout`."""
     x = site.tensor(0)
     if site.node.operator == "Dropout" and len([n for n in site.node.outputs if n]) > 1:
         raise site.refused("its second result, the mask, is asked for")
@@ -28,8 +26,8 @@ def unchanged(site: Site) -> Step:
 
 
 def _as_it_is(site: Site, kind: Kind) -> Step:
-    """The step that makes of input 0 a tensor of another shape, with the same numbers in ONNX's
-    order."""
+    """The step that gives input 0 the shape of `kind`, with its numbers in the same ONNX order;
+    without a program if they are also stored in that order."""
     x = site.tensor(0)
     same = kind.shape == x.shape
     if (same and x.last == site.last) or (
@@ -46,7 +44,8 @@ def _as_it_is(site: Site, kind: Kind) -> Step:
 
 
 def _ordered(shape: Sequence[int], last: bool) -> bool:
-    """True if the numbers of a tensor lie as ONNX has them."""
+    """True if the numbers of a tensor of this shape are stored in ONNX's order, also if its
+    channels are stored last (`last`)."""
     return not last or shape[1] == 1 or prod(shape[2:]) == 1
 
 
@@ -60,7 +59,7 @@ def reshape(site: Site) -> Step:
 
 
 def flatten(site: Site) -> Step:
-    """The step of a `Flatten`: a matrix."""
+    """The step of a `Flatten`, whose result is a matrix."""
     x = site.tensor(0)
     axis = int(site.attribute("axis", 1))
     if axis != len(x.shape):
@@ -99,7 +98,8 @@ def _given_axes(site: Site, n: int) -> list[int]:
 
 
 def _axes(site: Site, n: int, rank: int) -> list[int]:
-    """The axes that are an attribute, or input n, counted from 0 on."""
+    """The node's axes, from its attribute or input n; negative ones, which count from the end, are
+    made positive."""
     return [_axis(site, a, rank) for a in _given_axes(site, n)]
 
 
@@ -121,8 +121,8 @@ def transposed(site: Site) -> Step:
 
 
 def concatenated(site: Site) -> Step:
-    """The step of a `Concat`: along the outermost axis that has more than one element, lists are
-    put one behind the other."""
+    """The step of a `Concat`. All axes before the joined one are taken as one axis, and all from it
+    on as another, along which lists are joined."""
     tensors = [site.tensor(n) for n in range(len(site.inputs))]
     first = tensors[0]
     rank = len(first.shape)
@@ -150,7 +150,8 @@ def concatenated(site: Site) -> Step:
 
 
 def _part(site: Site, t: Tensor, like: Tensor, dims: tuple[int, int]) -> str:
-    """The text of a part of a `Concat`, as lists of what is put behind one another."""
+    """The text of the input t of a `Concat`, as one list or a list of lists with the sizes `dims`,
+    in the order in which the result `like` is stored."""
     shape = dims if dims[0] > 1 else dims[1:]
     if t.array is None:
         return site.parameter(t.kind.dtype, shape, t.name)
@@ -158,7 +159,7 @@ def _part(site: Site, t: Tensor, like: Tensor, dims: tuple[int, int]) -> str:
 
 
 def _joined(depth: int, parts: Sequence[str]) -> str:
-    """The text of arrays put one behind the other, `depth` levels inside."""
+    """The text that joins arrays along the dimension that lies `depth` levels inside."""
     if depth == 0:
         return f"concat({', '.join(parts)})"
     names = [f"c{depth}_{i}" for i in range(len(parts))]
@@ -205,7 +206,7 @@ PADS = {
 
 
 def sliced(site: Site) -> Step:
-    """The step of a `Slice` with steps of 1 or more."""
+    """The step of a `Slice`; Refused for steps below 1 and for empty slices."""
     x = site.tensor(0)
     rank = len(x.shape)
     if site.has(1):
@@ -227,7 +228,7 @@ def sliced(site: Site) -> Step:
 
 
 def _places(places: range, n: int) -> Callable[[str], str]:
-    """The text of the elements at these places of an array of n."""
+    """The function from the text of an array of n elements to the text of those at these places."""
 
     def of(e: str) -> str:
         before, after = places[0], n - 1 - places[-1]
@@ -239,7 +240,7 @@ def _places(places: range, n: int) -> Callable[[str], str]:
 
 
 def split_parts(site: Site, which: int) -> Step:
-    """The step of one of the results of a `Split`."""
+    """The step of the result number `which` of a `Split`."""
     x = site.tensor(0)
     axis = _axis(site, int(site.attribute("axis", 0)), len(x.shape))
     n, parts = x.shape[axis], len(site.node.outputs)
@@ -259,7 +260,8 @@ def split_parts(site: Site, which: int) -> Step:
 
 
 def resized(site: Site) -> Step:
-    """The step of a `Resize` or `Upsample` that repeats each element a whole number of times."""
+    """The step of a `Resize` or `Upsample` that repeats each element a whole number of times;
+    Refused for others."""
     x = site.tensor(0)
     mode = site.attribute("mode", "nearest")
     if mode != "nearest":
@@ -278,7 +280,8 @@ def resized(site: Site) -> Step:
 
 
 def _demand_repeats(site: Site) -> None:
-    """Refuse the ways of finding the nearest element in which that is not the one repeated."""
+    """Refuse a `Resize` whose way to choose the nearest element does not repeat each element
+    equally often."""
     way = site.attribute("coordinate_transformation_mode", "half_pixel")
     nearest = site.attribute("nearest_mode", "round_prefer_floor")
     if site.node.operator == "Upsample":

@@ -24,8 +24,8 @@ from ir.errors import Unsupported, UserError
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor that a node reads: with its array if it is a constant, else stored in ONNX's order
-    or, with `last`, with its channels at the end."""
+    """A tensor that a node reads. A constant has an `array`; another tensor is stored in ONNX's
+    order or, with `last`, with its channels at the end."""
 
     name: str
     kind: Kind
@@ -48,14 +48,14 @@ class Tensor:
         return tuple(self.shape[axis] for axis in self.order)
 
     def in_onnx_order(self, numbers: Array) -> Array:
-        """The tensor's numbers, as they are stored, as an array of its shape."""
+        """The tensor's numbers, given as they are stored, as an array of its shape."""
         return np.transpose(numbers.reshape(self.stored), inverse(self.order))
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a step's program: what it is called, its type, and what it is given, a tensor
-    by name or a constant."""
+    """A parameter of a step's program: its name, its type, and what it is given, the name of a
+    tensor or a constant array."""
 
     name: str
     type: str
@@ -64,12 +64,11 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A program that makes one tensor; without a body, its only parameter's numbers are the result
-    as they lie.
+    """A program that makes one tensor. With an empty body there is no program: the tensor is the
+    only parameter, unchanged in memory.
 
-    `parts` are two steps that make the same one after the other: the second reads what the first
-    has made as its first parameter.
-    """
+    `parts`, if any, are two steps that make the same tensor one after the other: the first
+    parameter of the second is the result of the first."""
 
     kind: Kind
     last: bool
@@ -79,7 +78,7 @@ class Step:
 
     @property
     def text(self) -> str:
-        """The text of the program, called `NAME`."""
+        """The text of the step's program, whose name is `NAME`."""
         given = ",\n      ".join(_declared(p) for p in self.parameters)
         return with_helpers(f"{NAME}({given}) =\n  {self.body}\n")
 
@@ -90,8 +89,8 @@ def _declared(p: Parameter) -> str:
 
 @dataclass(slots=True)
 class Site:
-    """A node, the tensors that it reads (None: left out), the layout that its result shall have,
-    and the parameters of its program so far."""
+    """A node, the tensors that it reads (None: an optional input that is missing), whether its
+    result shall have its channels last, and the parameters of its program so far."""
 
     node: Node
     opset: int
@@ -104,7 +103,7 @@ class Site:
         return n < len(self.inputs) and self.inputs[n] is not None
 
     def tensor(self, n: int) -> Tensor:
-        """Input n; an error that names the node if it has none."""
+        """Input number n; a UserError that names the node if it has none."""
         found = self.inputs[n] if n < len(self.inputs) else None
         if found is None:
             raise UserError(
@@ -113,18 +112,19 @@ class Site:
         return found
 
     def array(self, n: int, what: str) -> Array:
-        """The constant that input n is; `what` says in words what the node wants of it."""
+        """The array of input number n, which must be a constant: the node is refused if it is not.
+        `what` says in words what the array holds."""
         found = self.tensor(n)
         if found.array is None:
             raise self.refused(f"its {what} come from a node or from outside: constants are taken")
         return found.array
 
     def refused(self, why: str) -> Unsupported:
-        """The refusal of this node, for a reason."""
+        """The error that refuses this node, for the reason `why`; the caller raises it."""
         return Unsupported(f"{self.node.title}: {why}")
 
     def attribute(self, name: str, usual: Any) -> Any:
-        """The value of an attribute, or the usual one."""
+        """The value of a node's attribute, or `usual` if the node does not have it."""
         return self.node.attributes.get(name, usual)
 
     @property
@@ -134,13 +134,14 @@ class Site:
     # ---- what programs read
 
     def demand_floats(self, *inputs: int) -> None:
-        """Refuse the node if one of these inputs is not of floats."""
+        """Refuse the node if one of the inputs with these numbers exists and is not of floats."""
         for n in inputs:
             if self.has(n) and self.tensor(n).kind.dtype != "float32":
                 raise self.refused(f"on numbers of the type {self.tensor(n).kind.dtype}")
 
     def parameter(self, dtype: str, dims: Sequence[int], given: str | Array) -> str:
-        """The name of a new parameter of the program."""
+        """Add a parameter of this type and these sizes, which is given a tensor's name or a
+        constant array; returns the parameter's name."""
         known = isinstance(given, str)
         name = f"{'x' if known else 'w'}{len(self.parameters)}"
         try:
@@ -153,7 +154,7 @@ class Site:
         return name
 
     def stored(self, n: int) -> str:
-        """The text of input n, its axes as they are stored."""
+        """The text of input n with its axes in the order in which they are stored."""
         x = self.tensor(n)
         if x.array is not None:
             return self.parameter(x.kind.dtype, x.shape, x.array)
@@ -167,12 +168,12 @@ class Site:
         )
 
     def constant(self, array: Array) -> str:
-        """The text of a constant of the program, an array with axes."""
+        """The text of a new parameter that is given this constant array."""
         return self.parameter(array.dtype.name, array.shape, array)
 
     def arranged(self, n: int, order: Order, dims: Sequence[int] | None = None) -> str:
-        """The text of input n, in whatever order it is stored, with its axes in this order; a
-        constant is stored so."""
+        """The text of input n with its axes in this order, whatever order it is stored in; a
+        constant is laid out anew in this order."""
         x = self.tensor(n)
         if x.array is not None:
             return self.constant(np.transpose(x.array, order))
@@ -182,7 +183,8 @@ class Site:
     # ---- what programs make
 
     def step(self, kind: Kind, e: str, order: Order | None = None) -> Step:
-        """The step whose program makes e, whose axes are in this order (None: in ONNX's)."""
+        """The step whose result is e, an array with its axes in this order (None: in ONNX's order);
+        the step stores it as the site asks."""
         rank = len(kind.shape)
         wanted = channels_last(rank) if self.last else tuple(range(rank))
         now = order or tuple(range(rank))
@@ -190,5 +192,6 @@ class Site:
         return Step(kind, self.last, tuple(self.parameters), view)
 
     def as_stored(self, kind: Kind, e: str) -> Step:
-        """The step whose program makes e, whose axes are as they shall be stored."""
+        """The step whose result is e, an array with its axes already in the order in which the site
+        asks to store them."""
         return Step(kind, self.last, tuple(self.parameters), e)

@@ -1,4 +1,5 @@
-"""The places of windows: how ONNX's attributes say where they lie, and how many there are."""
+"""The places of windows: where they lie and how many there are, by the attributes of an ONNX
+node."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,8 +10,9 @@ from explore.operators.site import Site
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Windows over an array: for each axis the elements that one takes, the step from one to the
-    next, how far its elements lie apart, and what is put before and after the array."""
+    """Windows over an array, axis by axis: how many elements a window takes (`kernel`), the
+    distance from one window to the next (`steps`) and from one element to the next (`apart`), and
+    how much padding is put before and after the array."""
 
     kernel: tuple[int, ...]
     steps: tuple[int, ...]
@@ -22,7 +24,7 @@ class Windows:
 
     @property
     def span(self) -> tuple[int, ...]:
-        """The elements from a window's first to its last."""
+        """For each axis, the number of places from a window's first element to its last."""
         return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.apart, strict=True))
 
     @property
@@ -31,13 +33,14 @@ class Windows:
 
     @property
     def taps(self) -> str:
-        """The text of the function that takes from a window the elements that count."""
+        """The text of the function that takes the elements of a dilated window out of the places it
+        spans."""
         if all(d == 1 for d in self.apart):
             return "w -> w"
         return f"w -> dilate{self.rank}d({sizes(self.apart)}, w)"
 
     def padded(self, e: str, value: str) -> str:
-        """The text of the image or volume e with these numbers around it."""
+        """The text of the image or volume e, padded with `value` as these windows need it."""
         if not any(self.before) and not any(self.after):
             return e
         amounts = [n for pair in zip(self.before, self.after, strict=True) for n in pair]
@@ -45,13 +48,14 @@ class Windows:
 
     @property
     def text(self) -> str:
-        """The arguments of a helper that slides: spans and steps."""
+        """The text of two arguments of a function that slides windows: their spans and steps."""
         return f"{sizes(self.span)}, {sizes(self.steps)}"
 
 
 def windows_of(site: Site, given: Sequence[int], kernel: Sequence[int], ceil: bool) -> Windows:
-    """The windows of a node over an array of the sizes `given`; those over a list are over an image
-    of one row. `ceil`: a partial last window counts."""
+    """The windows with the sides `kernel` of a node over an array of the sizes `given`. A list is
+    treated as an image of one row. With `ceil`, a last window that is only partly inside counts.
+    Refused if the attributes do not fit."""
     n = len(given)
     steps = _each(site, "strides", n, 1)
     apart = _each(site, "dilations", n, 1)
@@ -90,7 +94,8 @@ def _each(site: Site, name: str, n: int, usual: int) -> list[int]:
 def _pads(
     site: Site, given: Sequence[int], spans: Sequence[int], steps: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """What is put before and after each axis."""
+    """How many elements of padding are put before each axis, and how many after, by the node's
+    attributes."""
     n, way = len(given), site.attribute("auto_pad", "NOTSET")
     if way in ("SAME_UPPER", "SAME_LOWER"):
         counts = [-(-x // s) for x, s in zip(given, steps, strict=True)]
@@ -109,8 +114,9 @@ def _pads(
 
 
 def image_text(site: Site, n: int) -> tuple[str, bool]:
-    """The text of input n as images, rows of pixels of channels (a list is an image of one row),
-    and True if it holds several of them, the first axis."""
+    """The text of input n as an image: rows of pixels of channels, or channels of rows, as it is
+    stored; a list becomes an image of one row. True if there are several images, along the first
+    axis."""
     x = site.tensor(n)
     batch, channels, *spatial = x.shape
     dims = [1, *spatial] if len(spatial) == 1 else spatial
@@ -121,8 +127,8 @@ def image_text(site: Site, n: int) -> tuple[str, bool]:
 
 
 def over_images(site: Site, e: str, many: bool, rank: int, f: Callable[[str], str]) -> str:
-    """The text of f of the image e (or of each of several), as the site's result shall be
-    stored."""
+    """The text of f applied to the image e, or (`many`) to each of several; f takes and gives
+    channels last, and the result is stored as the site asks."""
     x = site.tensor(0)
     three = "3d" if rank == 3 else ""
 

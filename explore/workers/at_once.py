@@ -1,5 +1,5 @@
-"""Functions carried out at once, each in a process that speaks for itself and is interrupted with
-the others."""
+"""A function carried out for several tasks at the same time, each in a process of its own, whose
+lines are printed here and which is interrupted with this process."""
 
 import os
 import signal
@@ -16,12 +16,11 @@ CRASHED = 1  # the status of what a signal ended
 
 
 def at_once(function: Callable[[T], int], tasks: Sequence[T]) -> list[int]:
-    """The exit statuses that a function returns for tasks, each in a process of its own; what they
-    print is printed here, each line under its task's number.
+    """The exit statuses that a function returns for these tasks. Each task runs in a process of its
+    own; what it prints is printed here, each line after the task's number.
 
-    An interruption of this process is handed on once to each of them, and they are waited for. If
-    this process dies, they are interrupted too.
-    """
+    If this process is interrupted, it interrupts each task's process once and waits for it. If this
+    process dies, they are interrupted, too."""
     context = get_context("spawn")  # a fork of a process with threads is not safe
     begun = []
     for task in tasks:
@@ -43,7 +42,8 @@ def at_once(function: Callable[[T], int], tasks: Sequence[T]) -> list[int]:
 
 @contextmanager
 def _interruptions_for(children: Sequence[Any]) -> Iterator[None]:
-    """Hand interruptions on to child processes."""
+    """The context in which an interruption (SIGINT) of this process is handed on to its child
+    processes."""
 
     def hand_on(number: int, frame: object) -> None:
         for child in children:
@@ -59,7 +59,8 @@ def _interruptions_for(children: Sequence[Any]) -> Iterator[None]:
 
 
 def _print_words(names: "dict[Connection[Any, Any], str]") -> None:
-    """Print what children say, line by line, each under its name, until all have ended."""
+    """Print what children write to their pipes, line by line, each line after the child's name,
+    until all pipes are closed."""
     rest = dict.fromkeys(names, b"")
     while rest:
         for ready in wait(list(rest)):
@@ -80,8 +81,9 @@ def _carry_out(
     told: "Connection[Any, Any]",
     held: "Connection[Any, Any]",
 ) -> None:
-    """End this process with the status that a function returns for a task. Words go to `told`; when
-    the other end of `held` closes, this process is interrupted."""
+    """Carry out a function for a task, and end this process with the status that it returns. What
+    it prints goes to the pipe `told`; when the other end of the pipe `held` closes, because the
+    parent has died, this process is interrupted."""
     os.setsid()  # an interruption comes from the parent, once
     for stream in (1, 2):
         os.dup2(told.fileno(), stream)

@@ -19,7 +19,7 @@ _START = (
 
 
 class Spawned:
-    """A worker that is a process of its own."""
+    """A worker that was started as a new process, not as a fork."""
 
     def __init__(
         self,
@@ -44,13 +44,13 @@ class Spawned:
         return self._process.pid
 
     def wait(self, timeout: float) -> int | None:
-        """The exit status; None if it is not known within so many seconds."""
+        """The exit status; None if the worker has not ended after so many seconds."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self._process.wait(timeout)
         return None
 
     def kill(self) -> None:
-        """End the worker and whatever it started."""
+        """Kill the worker and all processes that it started."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -64,11 +64,11 @@ def begun(
     *,
     env: Mapping[str, str],
 ) -> Forked | Spawned:
-    """A worker that was begun for a recipe. `theirs` is its end of the pipe; when `lifeline` closes
-    it ends; its words go to the file `complaints`; `env` adds environment variables.
+    """A new worker that follows a pickled recipe. `theirs` is the worker's end of the pipe of
+    tasks; the worker ends when `lifeline` closes, writes its error output to the file `complaints`,
+    and has the environment variables `env` besides this process's own.
 
-    Libraries read variables when they are loaded, so a worker with some of its own is no fork.
-    """
+    With variables of its own it is no fork: libraries read them when they are loaded."""
     if FORKS and not env:
         return nursery(complaints).start(recipe, theirs, lifeline, complaints)
     return Spawned(theirs, lifeline, complaints, env)

@@ -1,5 +1,5 @@
-"""The request for a worker, and how numbers travel, between a process and its nursery. Next to
-nothing is loaded for it."""
+"""The request for a worker that a process sends to its nursery, and how numbers are written on
+their pipe. This file imports almost nothing, so that the nursery starts quickly."""
 
 import struct
 from collections.abc import Mapping
@@ -10,7 +10,8 @@ NUMBER = struct.Struct("q")  # how sizes, process ids and exit statuses travel
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """A request for a worker: its recipe, and what a process inherits from who starts it."""
+    """A request for a worker: its recipe, and what a new process would inherit from the one that
+    asks for it."""
 
     recipe: bytes
     path: tuple[str, ...]  # where modules are

@@ -24,7 +24,7 @@ PATIENCE = 5.0  # seconds for the nursery to tell what it must know
 
 
 class Forked:
-    """A worker that the nursery started: its process id, and its exit status when it has ended."""
+    """A worker that the nursery started as a fork of itself."""
 
     def __init__(self, nursery: "Nursery", told: int) -> None:
         self._nursery, self._told = nursery, told
@@ -32,20 +32,20 @@ class Forked:
         self._status: int | None = None
 
     def pid(self, timeout: float = 0.0) -> int | None:
-        """The process id; None if the worker has not begun within so many seconds."""
+        """The process id; None if the worker has not started after so many seconds."""
         if self._pid is None:
             self._pid = self._next(timeout)
         return self._pid
 
     def wait(self, timeout: float) -> int | None:
-        """The exit status as subprocess gives it; None if it is not known within so many
+        """The exit status as `subprocess` gives it; None if the worker has not ended after so many
         seconds."""
         if self._status is None and self.pid(timeout) is not None:
             self._status = self._next(timeout)
         return self._status
 
     def kill(self) -> None:
-        """End the worker and whatever it started."""
+        """Kill the worker and all processes that it started."""
         if self._status is None:
             pid = self.pid(PATIENCE)
             if pid is None:  # imports that do not end, or the nursery is dead
@@ -64,7 +64,8 @@ class Forked:
 
 
 class Nursery:
-    """The process that starts workers, and the socket on which it is asked to."""
+    """The nursery as its parent sees it: a process that starts workers, and the socket on which the
+    parent asks for them."""
 
     def __init__(self, complaints: IO[bytes], modules: Sequence[str] = ()) -> None:
         self._asking, theirs = socket.socketpair()
@@ -89,7 +90,8 @@ class Nursery:
     def start(
         self, recipe: bytes, theirs: "Connection[Any, Any]", lifeline: int, complaints: IO[bytes]
     ) -> Forked:
-        """Start a worker; the descriptors are its own."""
+        """Start a worker that follows a pickled recipe, with copies of these descriptors: its end
+        of the pipe of tasks, the lifeline, and the file for its error output."""
         told, telling = os.pipe()
         birth = pickle.dumps(Birth(recipe, _path(), _folder(), inherited()))
         fds = [theirs.fileno(), lifeline, complaints.fileno(), telling]
@@ -100,7 +102,7 @@ class Nursery:
         return Forked(self, told)
 
     def end(self) -> None:
-        """End the nursery; its workers live on."""
+        """Kill the nursery; its workers live on."""
         self._process.kill()
         self._process.wait()
 
@@ -110,9 +112,9 @@ _nurseries: dict[int, Nursery] = {}  # one of each process that forks
 
 
 def begin_nursery(modules: Sequence[str]) -> None:
-    """Begin the nursery of this process, if it has none, before any worker is asked for: it loads
-    the modules of these names meanwhile. What fails there fails in the workers again, which tell
-    it."""
+    """Start the nursery of this process, if it has none, before any worker is asked for; it imports
+    these modules in the meantime. If an import fails, it fails again in the workers, and they
+    report it."""
     if not FORKS:
         return
     with _making, tempfile.TemporaryFile() as complaints:
@@ -121,8 +123,8 @@ def begin_nursery(modules: Sequence[str]) -> None:
 
 
 def nursery(complaints: IO[bytes]) -> Nursery:
-    """The nursery of this process, made if there is none that lives; its words go to the file
-    `complaints`."""
+    """The nursery of this process; a new one, which writes its error output to the file
+    `complaints`, if there is none or it has died."""
     with _making:
         found = _nurseries.get(os.getpid())
         if found is None or not found.alive:
@@ -131,8 +133,8 @@ def nursery(complaints: IO[bytes]) -> Nursery:
 
 
 def inherited() -> dict[str, str]:
-    """The environment variables of a child: the parent's, and where its modules are, so that the
-    child and what it starts import the same."""
+    """The environment variables of a child process: this process's own, with its import path in
+    PYTHONPATH, so that the child and its children import the same modules."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(_path())}
 
 

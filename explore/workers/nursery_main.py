@@ -25,8 +25,9 @@ HANDED = 4  # descriptors that come with a request
 
 @dataclass(frozen=True, slots=True)
 class Descriptors:
-    """The descriptors of a worker: its pipe, the parent's lifeline, the file for its error output,
-    and the pipe on which its process id and then its exit status are told."""
+    """The file descriptors of a worker: its pipe of tasks, the parent's lifeline, the file for its
+    error output, and the pipe to which its process id and, at its end, its exit status are
+    written."""
 
     pipe: int
     lifeline: int
@@ -39,8 +40,8 @@ class Descriptors:
 
 
 def main(control: int) -> None:
-    """Start a worker for each request from the socket `control`, and tell how each ended, until the
-    socket closes."""
+    """Start a worker for each request that comes from the socket `control`, and report each
+    worker's exit status, until the socket closes."""
     gc.disable()  # whatever it loads stays
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
@@ -76,8 +77,8 @@ def _received(asked: socket.socket) -> tuple[Birth, Descriptors] | None:
 
 
 def _import_for(birth: Birth) -> None:
-    """Import the modules of a worker's recipe. What fails here fails in the worker again, which
-    tells it."""
+    """Import the modules that a worker's recipe needs. If that fails, it fails again in the worker,
+    which reports it."""
     sys.path[:] = birth.path
     with contextlib.suppress(Exception):
         pickle.loads(birth.recipe)
@@ -91,7 +92,8 @@ def _forked() -> int:
 
 
 def _begin(birth: Birth, mine: Descriptors, not_mine: list[int]) -> NoReturn:
-    """Go on as a worker in the forked process, and end with it."""
+    """Work as the requested worker in the forked process, and end the process then; `not_mine` are
+    descriptors to close first."""
     status = 1
     try:
         os.setsid()  # Ctrl-C is for the parent; one kill takes its children too
@@ -115,7 +117,8 @@ def _begin(birth: Birth, mine: Descriptors, not_mine: list[int]) -> NoReturn:
 
 
 def _bury(tell: dict[int, int]) -> None:
-    """Tell the exit status of every worker that has ended."""
+    """Report the exit status of each worker that has ended, on the descriptor that `tell` has for
+    its process id."""
     while tell:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid == 0:

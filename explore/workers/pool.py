@@ -97,7 +97,7 @@ class Pool(Generic[T, R]):
         self.close()
 
     def connections(self) -> "list[Connection[Any, Any]]":
-        """The pipes of the workers that are doing something."""
+        """The pipes of the workers that are working on a task or still starting."""
         return [w.connection for w in self._workers if w in self._running or not w.ready]
 
     def step(self) -> None:
@@ -163,7 +163,7 @@ class Pool(Generic[T, R]):
         self._finished.append(Done(task, result, time.monotonic() - since))
 
     def finished(self) -> list[Done[T, R]]:
-        """The tasks that have finished and were not handed back yet."""
+        """The finished tasks that were not handed out yet; they are forgotten here."""
         found = list(self._finished)
         self._finished.clear()
         return found

@@ -1,4 +1,4 @@
-"""The waiting for any of several groups of workers."""
+"""Waiting for whichever of several groups of workers finishes a task first."""
 
 import time
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ GLANCE = 0.05  # seconds between looks at the workers
 def wait_any(
     groups: Sequence[Workers], timeout: float | None = None
 ) -> list[tuple[Workers, Done[Any, Any]]]:
-    """The tasks that finished in any of the groups, after waiting up to `timeout` seconds for the
-    first."""
+    """The tasks that have finished in any of the groups; if there are none yet, those that finish
+    within `timeout` seconds (None: without limit), as soon as the first does."""
     until = None if timeout is None else time.monotonic() + timeout
     while True:
         for group in groups:

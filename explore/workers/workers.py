@@ -1,5 +1,5 @@
-"""What does tasks for a run: processes here, or workers elsewhere; whoever it is, a run asks in the
-same way."""
+"""The interface of whatever does tasks for a run: processes on this machine, or workers
+elsewhere."""
 
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
@@ -9,36 +9,39 @@ from explore.workers.done import Done
 
 
 class Workers(Protocol):
-    """Workers that do tasks and may die; `wait_any` waits for them."""
+    """Workers that do tasks, and that may die meanwhile."""
 
     @property
     def pending(self) -> int:
-        """The number of submitted tasks whose results were not handed back yet."""
+        """The number of submitted tasks whose results were not handed out yet."""
 
     @property
     def free(self) -> int:
-        """The number of further tasks that would start at once."""
+        """The number of tasks that could be submitted now and would start at once."""
 
     def submit(self, task: Any, timeout: float | None = None) -> None:
-        """Give the workers a task, with a limit in seconds."""
+        """Submit a task; `timeout` is the most seconds that it may take (None: no limit)."""
 
     def results(self, timeout: float | None = None) -> list[Done[Any, Any]]:
-        """The tasks that finished, after waiting up to `timeout` seconds for the first."""
+        """The tasks that have finished; if there are none yet, those that finish within `timeout`
+        seconds (None: without limit), as soon as the first does."""
 
     def map(self, tasks: Sequence[Any], timeout: float | None = None) -> Iterator[Done[Any, Any]]:
-        """The results of all tasks, in the order in which they finish."""
+        """The results of all tasks, in the order in which they finish; each task may take `timeout`
+        seconds (None: no limit)."""
 
     def step(self) -> None:
-        """Take in results, end what is past its limits, and give waiting tasks to free workers."""
+        """Take in results, end workers whose task has run out of time, and give waiting tasks to
+        free workers."""
 
     def finished(self) -> list[Done[Any, Any]]:
-        """The tasks that have finished and were not handed back yet."""
+        """The finished tasks that were not handed out yet."""
 
     def connections(self) -> "list[Connection[Any, Any]]":
-        """The connections on which there will be something to read when a worker has news."""
+        """The connections that can be read once a worker has something to report."""
 
     def close(self) -> None:
-        """End the workers, and forget what they were doing."""
+        """End the workers, and forget their tasks."""
 
     def __enter__(self) -> "Workers": ...
 
