@@ -90,7 +90,7 @@ def say(line: str) -> None:
 def speedup(given: argparse.Namespace) -> None:
     """Compare how many of the same variants one device measures in a second, and several devices at
     once."""
-    own = [int(n) for n in given.own.split(",")]
+    own, begun = [int(n) for n in given.own.split(",")], time.monotonic()
     source, sizes = source_of(given.layer)
     options = Options.of(
         variants=given.variants,
@@ -100,16 +100,28 @@ def speedup(given: argparse.Namespace) -> None:
         jobs=given.jobs,
     )
     runs = {}
-    for name, numbers, limit in (
-        ("all", own, given.time_limit),
-        ("all-again", own, given.few_limit),
-        ("one", own[:1], given.few_limit),
+    with (
+        cluster_of(own, options.workers) as made,
+        joined(made.scheduler_address, 1, say) as there,
     ):
-        limited = replace(options, time_limit=limit)
-        runs[name] = first_round(_explored(source, limited, numbers, given.out / name))
-        failed = sum(isinstance(r.outcome, Failed) for r in runs[name])
-        pace = pace_of(runs[name])
-        say(f"{name}: {len(runs[name])} variants, {failed} failed, {pace:.2f} a second")
+        target = target_of(there.kinds()[0], None, ())
+        for name, limit in (
+            ("all", given.time_limit),
+            ("all-again", given.few_limit),
+            ("one", given.few_limit),
+        ):
+            if name == "one":
+                owners = [w for w, hired in there.hired().items() if hired.device is not None]
+                there.client.retire_workers(owners[1:])
+            limited = replace(options, time_limit=limit)
+            run, _ = start(source, limited, target, given.out / name, False, there)
+            runs[name] = first_round(run)
+            failed = sum(isinstance(r.outcome, Failed) for r in runs[name])
+            pace, at = pace_of(runs[name]), time.monotonic() - begun
+            say(
+                f"{name}: {len(runs[name])} variants, {failed} failed, {pace:.2f} a second; "
+                f"{at:.0f} s since the start"
+            )
     for name in ("all", "all-again"):
         common = len(set(ids(runs["one"])) & set(ids(runs[name])))
         several, one = (pace_of(runs[each][:common]) for each in (name, "one"))
@@ -128,15 +140,6 @@ def first_round(run: Run) -> list[Record]:
 def ids(records: Sequence[Record]) -> list[str]:
     """The names of the variants of records."""
     return [r.variant.id for r in records]
-
-
-def _explored(source: Source, options: Options, own: Sequence[int], folder: Path) -> Run:
-    with cluster_of(own, options.workers) as made, joined(made.scheduler_address, 1, say) as there:
-        target = target_of(there.kinds()[0], None, ())
-        begun = time.monotonic()
-        run, _ = start(source, options, target, folder, False, there)
-        say(f"{folder.name}: {time.monotonic() - begun:.0f} s in all")
-    return run
 
 
 def pace_of(records: Sequence[Record]) -> float:
