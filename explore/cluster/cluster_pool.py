@@ -10,6 +10,7 @@ import contextlib
 import os
 import pickle
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -180,9 +181,11 @@ class ClusterPool:
 
     def _give(self, worker: str, task: _Task | None, limit: float, *call: Any) -> None:
         """Let a worker, and no other, call a function."""
-        future = self._client.submit(
-            *call, workers=[worker], allow_other_workers=False, pure=False, retries=0
-        )
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")  # a recipe has what is right
+            future = self._client.submit(
+                *call, workers=[worker], allow_other_workers=False, pure=False, retries=0
+            )
         now = time.monotonic()
         self._held[worker] = _Held(task, future, now, now + limit + GRACE)
         future.add_done_callback(lambda done: self._rang(worker, done))

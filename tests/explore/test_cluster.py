@@ -3,8 +3,10 @@ killed or stopped."""
 
 import os
 import signal
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,9 @@ from explore.cluster.cluster import LOOPBACK, joined
 from explore.cluster.cluster_pool import ClusterPool
 from explore.cluster.on_worker import PREFIX, Recipe, owned_by
 from explore.options.options import Options
+from explore.results.guarded_database import FILE
 from explore.results.records import Failed, Measured, Record
-from explore.run.run import Run, start
+from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import target_of
 from ir.errors import UserError
@@ -64,6 +67,11 @@ def test_a_cluster_tries_the_variants_that_a_run_without_one_tries(
         assert kind_of(found) == kind_of(device)
         there = target_of(found, None, ())
         start(source, options, there, tmp_path / "there", False, cluster)
+        before = [r.variant.id for r in first_round(tmp_path / "there")]
+        with closing(sqlite3.connect(tmp_path / "there" / FILE)) as store, store:
+            store.execute("DELETE FROM outcome WHERE rowid > (SELECT min(rowid) FROM outcome) + 1")
+        resume(tmp_path / "there", False, cluster, cluster.kinds)
+        assert [r.variant.id for r in first_round(tmp_path / "there")] == before
     here, there_ = first_round(tmp_path / "here"), first_round(tmp_path / "there")
     assert [r.variant.id for r in here] == [r.variant.id for r in there_]
     assert [r.variant.plan for r in here] == [r.variant.plan for r in there_]
