@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from math import inf
 from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 
 from constraints.devices import Limit, limit
@@ -90,6 +91,16 @@ class Options:
             "E",
             "largest relative error of a right result",
             usual="1e-4 in floats, 0.05 in halves, 0.4 in bfloats",
+        ),
+    )
+    largest: float | None = field(
+        default=None,
+        metadata=way(
+            "--largest",
+            number,
+            "X",
+            "no input holds a number larger than X or below -X: forms that rely on it are tried",
+            usual="any number may come",
         ),
     )
     time_limit: float | None = field(  # seconds
@@ -175,6 +186,8 @@ class Options:
             demand_positive("time_limit", self.time_limit, "seconds")
         if self.max_error is not None:
             demand_positive("max_error", self.max_error, "a relative error")
+        if self.largest is not None:
+            demand_positive("largest", self.largest, "a number")
         demand_one("strategy", self.strategy, STRATEGIES)
         if self.domain is not None:
             demand_one("domain", self.domain, DOMAINS)
@@ -202,6 +215,11 @@ class Options:
         """The number of processes that build."""
         return self.jobs or max(1, len(os.sched_getaffinity(0)))
 
+    @property
+    def largest_input(self) -> float:
+        """The largest absolute value of a number that inputs may hold."""
+        return inf if self.largest is None else self.largest
+
     def as_json(self) -> dict[str, Any]:
         """The options as plain values, by name."""
         plain = asdict(self)
@@ -220,6 +238,7 @@ class Options:
             max_memory=known.maybe("max_memory", known.whole),
             domain=known.maybe("domain", lambda n: known.one_of(n, DOMAINS)),
             max_error=known.maybe("max_error", known.number),
+            largest=known.maybe("largest", known.number),
             time_limit=known.maybe("time_limit_s", known.number),
             jobs=known.maybe("jobs", lambda n: known.whole(n, least=1, most=MOST_JOBS)),
             compile=known.given("compile", known.whole, usual.compile),
@@ -239,6 +258,7 @@ class Asked(TypedDict, total=False):
     max_memory: int | str | None
     domain: Domain | None
     max_error: float | str | None
+    largest: float | str | None
     time_limit: float | str | None
     jobs: int | str | None
     compile: int | str

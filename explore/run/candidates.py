@@ -201,6 +201,7 @@ def candidates(
         max_memory=options.max_memory,
         domain=options.domain,
         max_error=largest_error(program, options.max_error),
+        largest=options.largest_input,
     )
     deriving.begin(todo)
     results = deriving.taken(saw)
@@ -215,7 +216,8 @@ def hinted_tasks(
     program: Program, profile: Profile, options: Options, hints: Sequence[Hint]
 ) -> list[DeriveAt]:
     """The tasks that derive the forms which hints name, each at all points that hints give it; a
-    form that the program does not have is left out."""
+    form that the program does not have is left out, and so is one in which numbers that may come
+    overflow."""
     points = defaultdict[Named, list[tuple[tuple[str, int], ...]]](list)
     for hint in hints:
         points[hint.family, hint.form].append(hint.parameters)
@@ -223,7 +225,7 @@ def hinted_tasks(
         DeriveAt(program, form, profile, tuple(given), options.max_memory, options.domain)
         for (family, name), given in points.items()
         for form in (forms(program, family) if family in FAMILIES else ())
-        if form.name == name
+        if form.name == name and form.largest >= options.largest_input
     ]
 
 

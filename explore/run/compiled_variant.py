@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ class Compiled:
     built: Built
     names: tuple[str, ...]
     record: Record | None = None
+    largest: float = inf  # number that inputs may hold: the run relied on it
 
     def __repr__(self) -> str:
         """The variant with its parameters, time and memory, and what it is called with."""
@@ -51,7 +53,9 @@ class Compiled:
         device = device_of(environment)
         plan = TrustedPlans(environment, trust).of(record)
         names = tuple(b.name for b in plan.buffers if b.role in (Role.INPUT, Role.CONST))
-        return Compiled(plan, session_of(device).build(plan), names, record)
+        relied_on = environment.options.get("largest")
+        largest = inf if relied_on is None else float(relied_on)
+        return Compiled(plan, session_of(device).build(plan), names, record, largest)
 
     def __call__(self, *arrays: Any, **by_name: Any) -> Any:
         """The program's output for these arrays; a constant that is given once is kept.
@@ -65,13 +69,26 @@ class Compiled:
         if twice := sorted(given.keys() & by_name.keys()):
             raise UserError(f"{twice[0]} is given by position and by name: expected one")
         given |= by_name
+        for name, array in given.items():
+            self._demand_within(name, array)
         if any(isinstance(array, DeviceArray) for array in given.values()):
             return self.built.on_device(given)
         return self.built(given)
 
     def to_device(self, array: Any) -> DeviceArray:
         """A copy of an array on the variant's device, for variants that run there."""
+        self._demand_within("the array", array)
         return self.built.to_device(np.asarray(array))
+
+    def _demand_within(self, name: str, array: Any) -> None:
+        """Refuse an array with numbers that the run was told do not come. One that is on the device
+        was looked at when it went there, or was made there."""
+        if self.largest == inf or isinstance(array, DeviceArray):
+            return
+        if not np.all(np.abs(np.asarray(array)) <= self.largest):
+            raise UserError(
+                f"{name}: expected numbers within ±{self.largest:g}, as the run was told"
+            )
 
     @property
     def source(self) -> str:

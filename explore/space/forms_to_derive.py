@@ -28,6 +28,7 @@ class Derive:
     max_memory: int | None = None
     domain: Domain | None = None
     max_error: float = inf
+    largest: float = inf
 
 
 def tasks(
@@ -40,6 +41,7 @@ def tasks(
     max_memory: int | None = None,
     domain: Domain | None = None,
     max_error: float = inf,
+    largest: float = inf,
 ) -> list[Derive]:
     """The tasks that derive about `budget` candidates in all, as many for each family, and as many
     for each form of a family.
@@ -48,7 +50,7 @@ def tasks(
     """
     found: list[Derive] = []
     known = {
-        f: _suited(program, f, profile, max_error, asked=f in families)
+        f: _suited(program, f, profile, max_error, largest, asked=f in families)
         for f in families or BY_DEFAULT
     }
     several = [f for f, every in known.items() if len(every) > 1]
@@ -57,7 +59,7 @@ def tasks(
         chosen = _drawn(every, profile, seed)[: max(FEWEST, share // EACH)]
         points = max(LEAST, -(-share // len(chosen)))
         found += [
-            Derive(program, form, profile, points, seed, max_memory, domain, max_error)
+            Derive(program, form, profile, points, seed, max_memory, domain, max_error, largest)
             for form in chosen
         ]
     return found
@@ -81,19 +83,27 @@ def others(todo: Sequence[Derive]) -> list[Derive]:
 
 def _suited_to(like: Derive) -> Sequence[Form]:
     """The forms of a task's family that suit its device."""
-    return _suited(like.program, like.form.family, like.profile, like.max_error)
+    return _suited(like.program, like.form.family, like.profile, like.max_error, like.largest)
 
 
 def _suited(
-    p: Program, family: str, profile: Profile, max_error: float, asked: bool = True
+    p: Program,
+    family: str,
+    profile: Profile,
+    max_error: float,
+    largest: float,
+    *,
+    asked: bool = True,
 ) -> Sequence[Form]:
-    """The forms of a family whose instructions a device has, and whose products are not far worse
-    than `max_error` allows: errors of products even out in sums.
+    """The forms of a family whose instructions a device has, whose products are not far worse than
+    `max_error` allows (errors of products even out in sums), and which take the `largest` number
+    that inputs may hold.
 
     Where a device has the instructions of none, all forms of a family that was asked for by name
     are suited, because they can be emulated, and none of another.
     """
-    every = [form for form in forms(p, family) if form.loses <= 2 * max_error]
+    right = (form for form in forms(p, family) if form.loses <= 2 * max_error)
+    every = [form for form in right if form.largest >= largest]
     own = [form for form in every if form.instructions <= set(profile.instructions)]
     return own or (every if asked else ())
 

@@ -1,27 +1,46 @@
-"""Parts of a number: a high one of eight bits, and a low one, the rest; in arrays of any depth.
+"""Parts of a number: a high one of few bits, and a low one, the rest; in arrays of any depth.
 
-As floats both are exact. As bfloats, the low one is the bfloat nearest to the rest.
+As floats both are exact: the high one is the bfloat nearest to the number, of eight bits. As
+bfloats, the low one is the bfloat nearest to the rest. As halves, the high one has eleven bits, and
+the low one is 2^11 times the rest, so that it is about as large as the number and keeps its bits.
 """
 
 # key: x number, xs array, t type of the parts
 
-from ir.core.nodes import Binary, Expr, Lam, MakeTuple, Map, Unary, Var
+from ir.core.nodes import Binary, Expr, Lam, Lit, MakeTuple, Map, Unary, Var
 from ir.core.terms import lam
 from ir.core.type_rules import elem_of, type_of
-from ir.core.types import BFLOAT, FLOAT, Array, Scalar
+from ir.core.types import BFLOAT, FLOAT, HALF, Array, Scalar
 from rewrites.analysis.alpha_equality import alike
 
-LOW_SHARE = 2.0**-9  # of a number: the most that its low part is
+LOW_SHARE = 2.0**-9  # of a number: the most that its low part is, where the high one is a bfloat
+LOW_SHARE_OF_HALF = 2.0**-12
+LARGER = 2.0**11  # times the rest: the low part, where parts are halves
+
+
+def low_share(t: Scalar) -> float:
+    """The share of a number, at most, that is left by its high part of type t."""
+    return LOW_SHARE_OF_HALF if t == HALF else LOW_SHARE
+
+
+def low_scale(t: Scalar) -> float:
+    """The number of times that a low part of type t is larger than what the high part leaves."""
+    return LARGER if t == HALF else 1.0
 
 
 def high(x: Expr, t: Scalar = FLOAT) -> Expr:
-    """The high part of a float: the bfloat nearest to it, as a float or as a bfloat."""
-    nearest = Unary("bfloat", x)
-    return nearest if t == BFLOAT else Unary("float", nearest)
+    """The high part of a float: the half nearest to it as a half, or the bfloat nearest to it, as a
+    float or as a bfloat."""
+    nearest = Unary("half" if t == HALF else "bfloat", x)
+    return Unary("float", nearest) if t == FLOAT else nearest
 
 
 def low(x: Expr, t: Scalar = FLOAT) -> Expr:
-    """The low part of a float: what its high part leaves, as a float or rounded to a bfloat."""
+    """The low part of a float: what its high part leaves, as a float, rounded to a bfloat, or as a
+    larger half."""
+    if t == HALF:
+        rest = Binary("-", x, Unary("float", high(x, HALF)))
+        return Unary("half", Binary("*", rest, Lit(LARGER, FLOAT)))
     rest = Binary("-", x, high(x))
     return Unary("bfloat", rest) if t == BFLOAT else rest
 

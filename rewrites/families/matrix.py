@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import product, starmap
+from math import inf
 
 from ir.core.nodes import Expr, Level, Pad, Program
 from ir.core.size import named
-from ir.core.types import BFLOAT, FLOAT, HALF, Scalar, Vector, leaves
+from ir.core.types import BFLOAT, FLOAT, HALF, LARGEST, Scalar, Vector, leaves
 from ir.instructions.entry import Entry
 from ir.instructions.table import MATRIX, TABLE
 from rewrites.analysis.kernel_terms import own_terms
@@ -35,7 +36,7 @@ from rewrites.laws.reductions import partial_reduce
 from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.named_nest import Nest, arranged
 from rewrites.nest.normal_form import normalise
-from rewrites.number_laws.precision import NARROWED, UNIT, lost_in_parts, operand_type
+from rewrites.number_laws.precision import UNIT, lost_in_parts, lost_narrowed, operand_type
 from rewrites.storing.fragment_order import constants_in_fragments
 from rewrites.storing.mapped_stores import stored_mapped
 from rewrites.storing.one_reduction_each import one_each
@@ -243,11 +244,13 @@ def _instruction(form: Matrix) -> Trait:
         case Parts.WHOLE:
             lost = TABLE[name].rounding
         case Parts.NARROW:
-            lost = NARROWED
+            lost = lost_narrowed(name)
         case Parts.HIGH_AND_LOW:
             lost = lost_in_parts(name)
     word, meaning = name.replace("_", "-"), f"products by the instruction {name}"
-    return Trait(word, meaning, instruction=name, loses=lost / UNIT)
+    halves = operand_type(name) == HALF and form.parts is not Parts.WHOLE
+    most = LARGEST[HALF.name] if halves else inf
+    return Trait(word, meaning, instruction=name, loses=lost / UNIT, largest=most)
 
 
 EACH = ((False, True), (False, True), Slices, (False, True), (False, True))
@@ -271,7 +274,7 @@ def _traits(chunks: Chunks) -> tuple[Trait, ...]:
 def _ways(takes: Scalar, given: set[Scalar | Vector]) -> tuple[Parts | None, Parts | None]:
     """What of numbers of the types `given` an instruction that takes numbers of another type may
     multiply, in one product and in three."""
-    if takes == BFLOAT and given == {FLOAT}:
+    if takes in (BFLOAT, HALF) and given == {FLOAT}:
         return Parts.NARROW, Parts.HIGH_AND_LOW
     if takes == FLOAT:
         return Parts.WHOLE, Parts.HIGH_AND_LOW

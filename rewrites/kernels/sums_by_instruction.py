@@ -6,11 +6,12 @@ from enum import Enum
 from functools import partial
 
 from ir.core.nodes import Expr, Lam, Level, Map, Reduce, Var, Zip
-from ir.core.types import FLOAT
+from ir.core.type_rules import elem_of
+from ir.core.types import FLOAT, Vector
 from ir.instructions.entry import Entry
 from rewrites.analysis.kernel_terms import has_reduction
-from rewrites.analysis.number_parts import both_parts, high_part
-from rewrites.engine.places import of_function, of_start
+from rewrites.analysis.number_parts import both_parts, high_part, low_scale
+from rewrites.engine.places import of_array, of_function, of_part, of_start
 from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
@@ -37,7 +38,7 @@ from rewrites.number_laws.instructions import (
     reduce_inside_view,
     still_in_lanes,
 )
-from rewrites.number_laws.precision import in_bfloats, in_parts, operand_type
+from rewrites.number_laws.precision import in_parts, narrowed, operand_type
 
 STEPS = "an instruction's steps"  # in names of stages: the products that it adds to a result
 
@@ -46,7 +47,7 @@ class Parts(Enum):
     """The parts of numbers that an instruction multiplies."""
 
     WHOLE = "numbers as they are"
-    NARROW = "the bfloats nearest to them"
+    NARROW = "the bfloats or halves nearest to them"
     HIGH_AND_LOW = "high and low parts: three products for one"
 
     def of_number(self, entry: Entry) -> Lam | None:
@@ -108,10 +109,15 @@ def _products(entry: Entry, parts: Parts) -> Strategy:
     if parts is Parts.WHOLE:
         return by_it
     if parts is Parts.NARROW:
-        return seq(in_bfloats(name=entry.name), by_it)
-    if operand_type(entry.name) == FLOAT:
+        return seq(narrowed(name=entry.name), by_it)
+    t = operand_type(entry.name)
+    if t == FLOAT:
         by_it = instruct(name=entry.name, parts=True)
-    return seq(in_parts(name=entry.name), of_start(seq(of_start(by_it), by_it)), by_it)
+    if low_scale(t) == 1.0:
+        return seq(in_parts(name=entry.name), of_start(seq(of_start(by_it), by_it)), by_it)
+    small = seq(of_start(by_it), by_it)
+    made = seq(of_array(of_part(0, by_it)), of_array(of_part(1, small)), map_inside_view())
+    return seq(in_parts(name=entry.name), made)
 
 
 def _refuse(entry: Entry, e: Expr) -> Rewritten | None:
@@ -157,7 +163,9 @@ def loops(e: Expr, unrolled: int = 0) -> Rewritten | None:
 
 
 def _tiles(e: Expr) -> Rewritten | None:
-    """The nest of maps e over tiles, unrolled."""
+    """The nest of maps e over tiles, unrolled; a map of what lanes hold goes over lanes."""
+    if isinstance(e, Map) and isinstance(elem_of(e), Vector):
+        return by_lanes(e)
     return seq(body(_tiles), to_seq(unrolled=True))(e) if isinstance(e, Map) else skip(e)
 
 

@@ -4,27 +4,26 @@ as one with fewer bits.
 The high part of a float is the bfloat nearest to it, which has eight bits; the low part is the
 rest. An instruction that keeps eleven bits of its operands loses nothing of high parts; of a low
 part it loses 2^-9 of what it would lose of the float. For one of bfloats low parts are rounded to
-bfloats, which loses 2^-9 of them.
+bfloats, which loses 2^-9 of them. For one of halves the high part is the half nearest to the float,
+of eleven bits, and the low part a half, 2^11 times the rest: sums of products with low parts are
+made by themselves, and divided by 2^11 when they are added.
 """
 
 # key: h high part, l low part, x y operands, z initial value, f folding function
 
-from ir.core.nodes import Binary, Expr, Lam, MakeTuple, Reduce, Unary, Var
+from ir.core.nodes import Binary, Expr, Generate, Lam, Lit, MakeTuple, Map, Reduce, Unary, Var, Zip
 from ir.core.size import Size
-from ir.core.terms import apply, free, over, substitute, variables
-from ir.core.type_rules import type_of
-from ir.core.types import BFLOAT, FLOAT, Array, Scalar, Type, leaves
+from ir.core.terms import apply, free, lam, over, substitute, variables
+from ir.core.type_rules import array_of, elem_of, type_of
+from ir.core.types import BFLOAT, FLOAT, HALF, INT, Array, Scalar, Type, leaves
 from ir.instructions.table import TABLE
 from rewrites.analysis.folds import fold_of, unit
 from rewrites.analysis.matching import Found, instance
-from rewrites.analysis.number_parts import LOW_SHARE, high_part, low_part, mapped
+from rewrites.analysis.number_parts import high_part, low_part, low_scale, low_share, mapped
 from rewrites.engine.rule import rule
 from rewrites.laws.vectors import retyped
 
 UNIT = 2.0**23  # machine epsilons of a number
-DROPPED = LOW_SHARE**2 * UNIT  # of a product: those that the product of low parts is
-ROUNDED = 2 * LOW_SHARE**2 * UNIT  # of a product: what is lost where low parts are bfloats
-NARROWED = 2 * LOW_SHARE * UNIT  # of a product: what is lost where numbers are bfloats
 
 
 def operand_type(name: str) -> Scalar:
@@ -37,8 +36,15 @@ def operand_type(name: str) -> Scalar:
 
 def lost_in_parts(name: str) -> float:
     """How many machine epsilons a product loses when the named instruction makes it of high and low
-    parts."""
-    return DROPPED + (ROUNDED if operand_type(name) == BFLOAT else 0.0)
+    parts: the product of low ones and, unless parts are floats, the rounding of two low ones."""
+    t = operand_type(name)
+    return low_share(t) ** 2 * UNIT * (1.0 if t == FLOAT else 3.0)
+
+
+def lost_narrowed(name: str) -> float:
+    """How many machine epsilons a product loses when the named instruction multiplies the high
+    parts of numbers alone."""
+    return 2 * low_share(operand_type(name)) * UNIT
 
 
 @rule(
@@ -48,25 +54,48 @@ def lost_in_parts(name: str) -> float:
 def in_parts(e: Expr, name: str) -> Expr | None:
     """A term x y + z, as the named instruction computes it, but of floats, becomes three uses of
     the instruction's program: for low x and high y, high x and low y, and high x and high y. Small
-    terms are added first; products of two low parts are left out."""
+    terms are added first, or by themselves where low parts are larger than the rests; products of
+    two low parts are left out."""
     found, t = _operands(name, e), operand_type(name)
-    if found is None or t not in (FLOAT, BFLOAT):
+    if found is None or t not in (FLOAT, BFLOAT, HALF):
         return None
     (x, y, z), high, low = found, high_part(t), low_part(t)
-    for part, other in ((low, high), (high, low), (high, high)):
-        z = apply(TABLE[name].program, MakeTuple((mapped(part, x), mapped(other, y), z)))
-    return z
+
+    def added(part: Lam, other: Lam, to: Expr) -> Expr:
+        return apply(TABLE[name].program, MakeTuple((mapped(part, x), mapped(other, y), to)))
+
+    if low_scale(t) == 1.0:
+        return added(high, high, added(high, low, added(low, high, z)))
+    small = added(high, low, added(low, high, zeros(z)))
+    return _plus(added(high, high, z), small, 1.0 / low_scale(t))
 
 
-@rule("Σ x y  =  Σ float (bfloat x) float (bfloat y),  in floats", rounding=NARROWED)
-def in_bfloats(e: Expr, name: str) -> Expr | None:
-    """A term x y + z, as the named instruction of bfloats computes it, but of floats, becomes the
-    instruction's program of the bfloats nearest to these."""
-    found = _operands(name, e)
-    if found is None or operand_type(name) != BFLOAT:
+def zeros(like: Expr) -> Expr:
+    """The matrix of zeros of the shape of a given one."""
+    rows = array_of(like)
+    columns = array_of(Var("row", rows.elem))
+    row = Generate(columns.size, lam("j", INT, lambda _: Lit(0.0, FLOAT)))
+    return Generate(rows.size, lam("i", INT, lambda _: row))
+
+
+def _plus(xs: Expr, ys: Expr, share: float) -> Expr:
+    """The matrix xs + `share` ys, of matrices of floats of one shape."""
+    row = elem_of(xs)
+    r, s = Var("sums", row), Var("small", row)
+    x, y = Var("sum", FLOAT), Var("part", FLOAT)
+    one = Binary("+", x, Binary("*", y, Lit(share, FLOAT)))
+    return Map(Lam((r, s), Map(Lam((x, y), one), Zip((r, s)))), Zip((xs, ys)))
+
+
+@rule("Σ x y  =  Σ float (h(x)) float (h(y)),  h the nearest number of few bits", lost_narrowed)
+def narrowed(e: Expr, name: str) -> Expr | None:
+    """A term x y + z, as the named instruction of bfloats or halves computes it, but of floats,
+    becomes the instruction's program of the bfloats or halves nearest to these."""
+    found, t = _operands(name, e), operand_type(name)
+    if found is None or t not in (BFLOAT, HALF):
         return None
     x, y, z = found
-    narrow = high_part(BFLOAT)
+    narrow = high_part(t)
     return apply(TABLE[name].program, MakeTuple((mapped(narrow, x), mapped(narrow, y), z)))
 
 

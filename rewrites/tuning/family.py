@@ -10,7 +10,7 @@ that it can be sent to another process and lowered there.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from math import prod
+from math import inf, prod
 from typing import Any
 
 from ir.core.nodes import Expr, Program
@@ -51,6 +51,7 @@ class Trait:
     tile: int | None = None  # results a side of a transformed tile
     instruction: str | None = None  # of the table, which a device may have or not
     loses: float = 0.0  # of each product, at most, by numbers of fewer bits
+    largest: float = inf  # number that may be multiplied: larger ones overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,12 @@ class Form:
         """The largest relative error of a product in this form, because it multiplies numbers of
         fewer bits than the program does; 0 if it does not."""
         return max((trait.loses for trait in self.traits), default=0.0)
+
+    @property
+    def largest(self) -> float:
+        """The largest absolute value of numbers that the form multiplies right; larger ones become
+        infinite, and results with them."""
+        return min((trait.largest for trait in self.traits), default=inf)
 
     def weight(self, dedicated_local: bool) -> float:
         """How often this form is tried, relative to the other forms of its family. Forms that copy

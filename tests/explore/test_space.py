@@ -1,13 +1,16 @@
 """Tests that the legal points that are chosen are those worth trying."""
 
 from dataclasses import replace
-from math import prod
+from math import inf, prod
 from pathlib import Path
 
 import pytest
 
 from constraints.devices import CPU, H200, Profile
 from constraints.quantities.quantities import peak_at, quantities
+from explore.options.options import Options
+from explore.record_book.recalled import Hint
+from explore.run.candidates import hinted_tasks
 from explore.space.derive_form import Derived, derive, points
 from explore.space.forms_to_derive import Derive, others, tasks
 from explore.space.lowering import lowering
@@ -58,10 +61,22 @@ def test_forms_of_instructions_that_a_device_lacks_are_tried_if_asked_for() -> N
         every = (task.form for task in [*todo, *others(todo)])
         return set().union(*(form.instructions for form in every if form.family == "matrix"))
 
-    assert tried(H200) == {"mma_tf32", "mma_bf16"}  # none of floats is by mma_f16
+    # halves are not tried: larger numbers than they hold may come
+    assert tried(H200) == {"mma_tf32", "mma_bf16"}
     assert tried(replace(H200, instructions=("mma_bf16",))) == {"mma_bf16"}
     assert tried(CPU) == set()
     assert tried(CPU, "matrix") == {"mma_tf32", "mma_bf16"}
+
+
+def test_forms_that_overflow_are_tried_if_no_input_is_so_large() -> None:
+    program = parse_file(EXAMPLES / "vgg.lift")
+    for largest, halves in ((inf, False), (1e5, False), (65504.0, True), (10.0, True)):
+        todo = tasks(program, H200, budget=6000, seed=0, largest=largest)
+        every = [task.form for task in [*todo, *others(todo)] if task.form.family == "matrix"]
+        assert any("mma-f16" in form.words for form in every) is halves
+        hinted = [Hint("matrix", "mma-f16 patch relaid parts", (("tr", 1),))]
+        asked = Options(largest=None if largest == inf else largest)
+        assert bool(hinted_tasks(program, H200, asked, hinted)) is halves
 
 
 def test_forms_whose_products_lose_more_than_is_allowed_are_not_tried() -> None:

@@ -38,6 +38,13 @@ PROGRAMS = {
     ),
     "padding stored": ("vgg.lift", {"C": 16, "W": 8, "M": 16}, "mma-bf16 padded relaid"),
     "in parts": ("vgg.lift", {"C": 16, "W": 8, "M": 16}, "mma-bf16 patch padded relaid parts"),
+    "halves": ("vgg.lift", {"C": 16, "W": 8, "M": 16}, "mma-f16 patch relaid parts"),
+    "halves in slices": (
+        "vgg.lift",
+        {"C": 32, "W": 5, "M": 16},
+        "mma-f16 patch relaid ahead sliced by-taps parts",
+    ),
+    "one half": ("matmul.lift", {"M": 40, "N": 24, "K": 32}, "mma-f16 patch"),
     "ahead": ("vgg.lift", {"C": 32, "W": 5, "M": 16}, "mma-bf16 patch relaid ahead sliced parts"),
     "with a stride": ("conv2d.lift", {"C": 16, "W": 9, "H": 8, "M": 16}, "mma-bf16 patch parts"),
     "dilated": ("dilated.lift", {"C": 16, "W": 7, "H": 6, "M": 16}, "mma-bf16 patch relaid"),
@@ -76,7 +83,7 @@ def test_programs_of_narrow_numbers_are_served_as_they_are(
 def test_an_instruction_is_offered_only_for_numbers_that_it_can_multiply() -> None:
     floats, halves = program("matmul.lift", {}), parse(HALVES)
     offered = [{f.words[0] for f in forms(p, "matrix")} for p in (floats, halves)]
-    assert offered == [{"mma-tf32", "mma-bf16"}, {"mma-tf32", "mma-f16"}]
+    assert offered == [{"mma-tf32", "mma-bf16", "mma-f16"}, {"mma-tf32", "mma-f16"}]
 
 
 def test_numbers_are_parted_once_where_they_are_packed_and_where_they_are_staged() -> None:
@@ -157,7 +164,12 @@ def products(form: str) -> tuple[Program, Generated, float]:
 
 @pytest.mark.parametrize(
     ("form", "least", "most"),
-    [("mma-bf16 patch", 1e-3, 4e-3), ("mma-bf16 patch parts", 1e-7, 1e-5)],
+    [
+        ("mma-bf16 patch", 1e-3, 4e-3),
+        ("mma-bf16 patch parts", 1e-7, 1e-5),
+        ("mma-f16 patch", 1e-4, 5e-4),
+        ("mma-f16 patch parts", 1e-9, 5e-7),
+    ],
 )
 def test_the_error_of_products_of_bfloats_is_known(
     session: Session, form: str, least: float, most: float

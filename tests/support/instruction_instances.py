@@ -23,7 +23,7 @@ from ir.core.nodes import (
 )
 from ir.core.terms import apply, lam, variables
 from ir.core.type_rules import array_of, elem_of, type_of
-from ir.core.types import BFLOAT, FLOAT, Array, Type
+from ir.core.types import BFLOAT, FLOAT, HALF, Array, Type
 from ir.instructions.fragments import as_lanes, as_matrix
 from ir.instructions.table import MATRIX
 from rewrites.analysis.number_parts import (
@@ -76,7 +76,7 @@ def a_function(g: Terms) -> Lam:
     """A random function of a float, whose result may be a pair."""
     other = lam("x", FLOAT, lambda x: Binary(g.one_of("*", "max"), x, g.literal(FLOAT)))
     pair = lam("x", FLOAT, lambda x: MakeTuple((Unary("neg", x), Binary("*", x, x))))
-    t = g.one_of(FLOAT, BFLOAT)
+    t = g.one_of(FLOAT, BFLOAT, HALF)
     return g.one_of(other, pair, high_part(t), low_part(t), both_parts(t))
 
 
@@ -176,8 +176,8 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     instructions.lanes_open: results_of_an_instruction,
     instructions.reduce_inside_view: plain(seen_through_a_view),
     instructions.map_inside_view: plain(one_by_one),
-    precision.in_parts: a_product("mma_tf32", "mma_bf16"),
-    precision.in_bfloats: a_product("mma_bf16"),
+    precision.in_parts: a_product("mma_tf32", "mma_bf16", "mma_f16"),
+    precision.narrowed: a_product("mma_bf16", "mma_f16"),
     functions.let_mapped: of_each_number,
     functions.map_after_view: plain(seen_after),
     functions.map_into_store: plain(of_what_is_stored),
