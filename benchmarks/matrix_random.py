@@ -1,11 +1,13 @@
 """Random convolutions and matrix products in random forms of the family `matrix`, on a device.
 
-    python -m benchmarks.matrix_random [--device D] [--count 300] [--jobs N] [--seed S] [--time-limit 60]
+    python -m benchmarks.matrix_random [--device D] [--count 300] [--jobs N] [--seed S]
+        [--time-limit 600]
 
 Sizes are drawn at random: odd images, strides, dilations, groups, volumes, batches, channels that
-fill no tile. Each program is lowered in a random form at a random point, and computes on small whole
-numbers, which every instruction of the family multiplies exactly: its results must be those of the
-interpreter to the last bit. Says how many programs and forms were tried, and each that was wrong.
+fill no tile. Each program is lowered in a random form at a random point, and computes on small
+whole numbers, which every instruction of the family multiplies exactly: its results must be those
+of the interpreter to the last bit. Says how many programs and forms were tried, and each that was
+wrong.
 """
 
 import argparse
@@ -45,9 +47,10 @@ LARGEST = 3  # of the whole numbers: sums of thousands of products fit the bits 
 TRIES = 40  # forms of a program, of which some do not apply to it
 
 SIDES, CHANNELS, ROWS = tuple(range(3, 40)), (16, 32, 48, 64, 96), tuple(range(1, 70))
+STEPS = (1, 2, 3)
 PROGRAMS: Sequence[tuple[str, Mapping[str, Sequence[int]]]] = (
     ("vgg.lift", {"C": CHANNELS, "W": SIDES, "H": SIDES, "K": (1, 3, 5), "M": ROWS}),
-    ("conv2d.lift", {"C": CHANNELS, "W": SIDES, "H": SIDES, "S": (1, 2, 3), "P": (0, 1, 2), "M": ROWS}),
+    ("conv2d.lift", {"C": CHANNELS, "W": SIDES, "H": SIDES, "S": STEPS, "P": (0, 1, 2), "M": ROWS}),
     ("dilated.lift", {"C": CHANNELS, "W": SIDES, "H": SIDES, "D": (1, 2, 3), "M": ROWS}),
     ("grouped.lift", {"C": (32, 64, 96), "W": SIDES, "H": SIDES, "G": (1, 2), "M": (16, 32, 48)}),
     ("batched.lift", {"N": (1, 2, 3), "C": CHANNELS, "W": SIDES, "H": SIDES, "M": ROWS}),
@@ -117,8 +120,8 @@ def cases(count: int, seed: str, jobs: int, limit_s: float) -> Iterator[Case]:
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         todo = [pool.submit(drawn, f"{seed} {n}") for n in range(2 * count)]
         for done in as_completed(todo):
-            if done.result() is not None:
-                yield done.result()
+            if (case := done.result()) is not None:
+                yield case
             if time.monotonic() - begun > limit_s:
                 break
         pool.shutdown(wait=False, cancel_futures=True)
@@ -150,9 +153,8 @@ def main() -> int:
             print(f"wrong: {case.told}, {case.form}: {int((out != case.right).sum())} cells")
         if right + wrong == given.count:
             break
-    print(
-        f"{right + wrong} programs in {len(seen)} forms, {wrong} wrong, {refused.total()} not built"
-    )
+    tried = f"{right + wrong} programs in {len(seen)} forms"
+    print(f"{tried}, {wrong} wrong, {refused.total()} not built")
     for why, n in refused.most_common(5):
         print(f"{n} times: {why}")
     return 1 if wrong else 0

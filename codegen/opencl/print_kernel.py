@@ -1,5 +1,6 @@
 """The printing of statement trees as OpenCL C."""
 
+import re
 from collections.abc import Iterator, Sequence
 from math import prod
 
@@ -29,6 +30,8 @@ from ir.arena import LOCAL_ALIGNMENT
 from ir.instructions.sub_groups import SUB_GROUP
 
 HALF = "#pragma OPENCL EXTENSION cl_khr_fp16 : enable"
+LOCAL_HALVES = "__local half "
+BITS = r"\(__local ushort\d* \*\)\(?&?"  # a pointer to bits, before a name
 
 
 @remembered
@@ -48,10 +51,11 @@ def print_kernel_unsigned(kernel: Kernel) -> tuple[str, tuple[str, ...]]:
 def _printed(kernel: Kernel, unsigned: bool) -> tuple[str, tuple[str, ...]]:
     writer = Writer(kernel, unsigned)
     body = writer.write(kernel.body)
-    declared = [*_tables(kernel, body), *_locals(kernel, writer.names), *_ids(kernel)]
+    kept = _locals(kernel, writer.names, body)
+    declared = [*_tables(kernel, body), *kept, *_ids(kernel)]
     lines = [*_head(kernel), *declared, *body, "}"]
     text = "\n".join(lines) + "\n"
-    halves = _computes_with_halves(kernel) or _keeps_halves(kernel)
+    halves = _computes_with_halves(kernel) or any(LOCAL_HALVES in line for line in kept)
     extensions = [HALF] if halves else []
     extensions += [SUB_GROUP] if "SUB_GROUP_OF(" in text else []
     return text, (*extensions, *writer.spell.helpers())
@@ -62,13 +66,6 @@ def _computes_with_halves(kernel: Kernel) -> bool:
     stored = [s.value for s in statements(kernel.body) if isinstance(s, Store)]
     used = [x for value in stored for e in subvalues(value) if not _repacks(e) for x in operands(e)]
     return any(kind_of(e).scalar == "half" and not _repacks(e) for e in (*stored, *used))
-
-
-def _keeps_halves(kernel: Kernel) -> bool:
-    """True if the kernel has local arrays of halves, which OpenCL allows only with the extension
-    cl_khr_fp16."""
-    found = [s.memory for s in statements(kernel.body) if isinstance(s, Declare)]
-    return any(m.space is Space.LOCAL and m.scalar == "half" for m in found)
 
 
 def _repacks(e: Value) -> bool:
@@ -116,14 +113,25 @@ def _tables(kernel: Kernel, body: Sequence[str]) -> Iterator[str]:
             yield f"  __constant {m.scalar} {m.name}[{m.elements}] = {{{values}}};"
 
 
-def _locals(kernel: Kernel, spelled: Spellings) -> list[str]:
+def _locals(kernel: Kernel, spelled: Spellings, body: Sequence[str]) -> list[str]:
     found = [s.memory for s in statements(kernel.body) if isinstance(s, Declare)]
     return [
-        f"  __local {in_memory(m)} {spelled[m].names[0]}[{m.elements * m.halves}] "
+        f"  __local {_as_declared(m, spelled[m].names[0], body)} "
+        f"{spelled[m].names[0]}[{m.elements * m.halves}] "
         f"__attribute__((aligned({LOCAL_ALIGNMENT})));{_shape(m)}"
         for m in found
         if m.space is Space.LOCAL
     ]
+
+
+def _as_declared(m: Memory, name: str, body: Sequence[str]) -> str:
+    """The scalar type that a local array is declared with: the bits of halves, where the text reads
+    and writes these alone, since OpenCL allows local halves only with an extension."""
+    if m.scalar != "half":
+        return in_memory(m)
+    text = "\n".join(body)
+    used, as_bits = (len(re.findall(part + rf"\b{name}\b", text)) for part in ("", BITS))
+    return "ushort" if used == as_bits else "half"
 
 
 def _shape(m: Memory) -> str:

@@ -19,6 +19,7 @@ WRITTEN = {
     "max_memory": ("64MiB", 64 << 20),
     "domain": ("io-optimal", "io-optimal"),
     "max_error": ("1e-3", 1e-3),
+    "largest": ("6e4", 6e4),
     "time_limit": ("10m", 600.0),
     "jobs": ("2", 2),
     "compile": ("12", 12),

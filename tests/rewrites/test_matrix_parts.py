@@ -144,6 +144,17 @@ def test_two_floats_become_bfloats_at_once_on_devices_that_have_instructions_of_
     assert [*texts.values()] == [[False, True], [False, False]]
 
 
+def test_halves_that_are_only_moved_need_no_extension() -> None:
+    """OpenCL allows local arrays of halves only with cl_khr_fp16, which NVIDIA's driver lacks:
+    where bits alone are written and read, arrays are of bits."""
+    p = program("vgg.lift", {"C": 16, "W": 8, "M": 16})
+    low = lower(p, form_named(p, "matrix", "mma-f16 patch relaid parts"))
+    plan = generate(bound(low.program, points(low, H200, 1, 0)[1][0])).plan
+    assert "__local ushort image_tile_" in plan.source
+    assert not plan.uses_half
+    assert all(proof.ok for proof in prove_texts(plan))
+
+
 def test_lanes_read_no_different_words_of_one_bank() -> None:
     p = program("vgg.lift", {"C": 32, "W": 28, "M": 32})
     for form in ("mma-bf16 patch", "mma-bf16 patch relaid ahead parts"):
