@@ -1,13 +1,15 @@
 """Gradients of random convolution-like programs by every family, on devices; fails if any is wrong.
 
     python -m benchmarks.gradients_on_devices make FOLDER [--count 300] [--seed SEED] [--jobs 1]
+                                                          [--families 17] [--seconds S]
     python -m benchmarks.gradients_on_devices run  FOLDER [--device D] [--jobs 1]
 
 `make` draws chains of layers (`torch_layers`, which needs PyTorch), takes the gradient of each in a
-parameter drawn at random, and lowers it by each family, in the first that applies of a few forms
-drawn at random, at a point drawn at random. A file for each program keeps the plans, the inputs and
-the right result, that of the interpreter; what is there already is not made again. `run` needs no
-PyTorch: it runs all of them with guarded buffers, each program's in a process of its own.
+parameter drawn at random, and lowers it by each family, or by so many in turn, in the first that
+applies of a few forms drawn at random, at a point drawn at random. A file for each program keeps
+the plans, the inputs and the right result, that of the interpreter; what is there already is not
+made again. `run` needs no PyTorch: it runs all of them with guarded buffers, each program's in a
+process of its own.
 """
 
 import argparse
@@ -18,6 +20,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import cycle, islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -38,13 +41,14 @@ from explore.space.derive_form import points
 from explore.space.lowering import bound
 from ir.core.nodes import Program
 from ir.errors import Unsupported
+from ir.meaning.inputs import shape_of
 from rewrites.adjoint.program import gradient
 from rewrites.engine.refused import Refused
 from rewrites.families.all_families import FAMILIES, forms
 from rewrites.tuning.lower import lower
 
 ERROR = 1e-5  # of single precision, in parts of what a result would be if nothing cancelled
-TRIES = 12  # forms that are drawn before a family counts as one that refuses the program
+TRIES = 6  # forms that are drawn before a family counts as one that refuses the program
 SMALL_GROUP, LARGE_GROUP = 64, 1024  # work-items: of a sub-group's instructions, the large one
 SECONDS = 300  # for a program's kernels on a device
 
@@ -75,15 +79,22 @@ class Tries:
 # ---- making them
 
 
-def make(folder: Path, count: int, seed: str, jobs: int) -> int:
-    """Write the tries of so many programs into a folder, a file for each; the number that cannot be
-    made."""
+def make(folder: Path, count: int, seed: str, jobs: int, families: int, seconds: float) -> int:
+    """Write the tries of so many programs into a folder, a file for each, those that are begun
+    within so many seconds; the number that cannot be made."""
     folder.mkdir(parents=True, exist_ok=True)
     missing = [k for k in range(count) if not _file(folder, k).exists()]
+    end = time() + seconds
+
+    def one(k: int) -> str:
+        if time() > end:
+            return "late"
+        return "".join(_apart(partial(_made, folder, seed, families, k), None))
+
     with ThreadPoolExecutor(jobs) as pool:
-        made = pool.map(lambda k: [*_apart(partial(_made, folder, seed, k), None)], missing)
-        failed = [k for k, told in zip(missing, made, strict=True) if told != ["made"]]
-    print(f"{len(missing) - len(failed)} made, {len(failed)} not: {failed}")
+        told = [*pool.map(one, missing)]
+    failed = [k for k, word in zip(missing, told, strict=True) if not word]
+    print(f"{told.count('made')} made, {told.count('late')} late, {len(failed)} failed: {failed}")
     return len(failed)
 
 
@@ -91,17 +102,19 @@ def _file(folder: Path, k: int) -> Path:
     return folder / f"{k:04}.pickle.gz"
 
 
-def _made(folder: Path, seed: str, k: int) -> Iterator[str]:
+def _made(folder: Path, seed: str, families: int, k: int) -> Iterator[str]:
     from benchmarks.torch_layers import chain
 
     r = Random(f"{seed} {k}")
     x, rng = chain(r), np.random.default_rng(r.randrange(1 << 30))
     name = r.choice(sorted(x.shapes))
     p = gradient(x.program(), name)
-    shapes = {q.var.name: _shape(q.var.type) for q in p.params}
+    shapes = {q.var.name: shape_of(q.var.type) for q in p.params}
     given = {n: rng.normal(size=shape).astype(np.float32) for n, shape in shapes.items()}
     found, refused = list[Try](), list[str]()
-    for family in FAMILIES:
+    for family in islice(cycle(FAMILIES), families * k % len(FAMILIES), None):
+        if len(found) + len(refused) == families:
+            break
         made = _try(p, family, r)
         found += [] if made is None else [made]
         refused += [] if made is not None else [family]
@@ -111,12 +124,6 @@ def _made(folder: Path, seed: str, k: int) -> Iterator[str]:
     part.write_bytes(gzip.compress(pickle.dumps(done)))
     part.rename(_file(folder, k))
     yield "made"
-
-
-def _shape(t: Any) -> tuple[int, ...]:
-    from ir.meaning.inputs import shape_of
-
-    return shape_of(t)
 
 
 def _try(p: Program, family: str, r: Random) -> Try | None:
@@ -235,10 +242,13 @@ def main() -> None:
     arguments.add_argument("--count", type=int, default=300)
     arguments.add_argument("--seed", default="1")
     arguments.add_argument("--jobs", type=int, default=1)
+    arguments.add_argument("--families", type=int, default=len(FAMILIES))
+    arguments.add_argument("--seconds", type=float, default=float("inf"))
     arguments.add_argument("--device")
     given = arguments.parse_args()
     if given.what == "make":
-        raise SystemExit(make(given.folder, given.count, given.seed, given.jobs) > 0)
+        some = {"families": given.families, "seconds": given.seconds}
+        raise SystemExit(make(given.folder, given.count, given.seed, given.jobs, **some) > 0)
     raise SystemExit(run(given.folder, given.device, given.jobs) > 0)
 
 
