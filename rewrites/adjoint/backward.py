@@ -43,7 +43,7 @@ from rewrites.adjoint.contributions import (
     plain,
 )
 from rewrites.adjoint.derivatives import is_equal, is_linear, of_choice, of_quotient, of_unary
-from rewrites.adjoint.elements import value
+from rewrites.adjoint.elements import kept, value
 from rewrites.adjoint.made_on_the_way import inside, made, met, sums
 from rewrites.adjoint.notebook import Notebook, scalar_in
 from rewrites.adjoint.parameter_use import depends
@@ -155,15 +155,16 @@ class Backward:
         inner = replace(c, indices=(*c.indices, k))
         arrivals = self.of(e.f.body, running, inner)
         settled = self.book.settled
-        kept = [settled(a.what) for a in arrivals if a.frame is running]
-        if kept != [settled(inner)]:
+        left = [settled(a.what) for a in arrivals if a.frame is running]
+        if left != [settled(inner)]:
             raise Refused(f"expected a sum, a largest or a smallest element, found {shown(e)}")
         passed = [a for a in arrivals if a.frame is not running]
         return [*self.of(e.init, scope, c), *self._bound(passed, frame, e.xs, scope)]
 
     def _chosen(self, e: Reduce, fold: Fold, scope: Scope, c: Contribution, k: Index) -> Arrivals:
         """The arrivals behind a largest or smallest element: the elements that are equal to it
-        share its cotangent."""
+        share its cotangent. Which these are is found where it is found, of the same numbers, and
+        kept: numbers that are computed again may be rounded otherwise."""
         if self.linear:
             raise Refused(f"expected what is linear in {self.parameter}, found {fold.op} of it")
         assert isinstance(e.f.pattern, tuple)
@@ -171,17 +172,18 @@ class Backward:
         best, count, total = (
             Var(fresh(word, self.book.taken), t) for word in ("best", "count", "total")
         )
-        is_best = is_equal(fold.op, best)
+        is_best = is_equal(best)
         tally = Binary("+", total, is_best(fold.term))
         counted = Reduce(is_best(e.init), Lam((total, p), tally), e.xs)
         named = Named(count, counted, Named(best, e, scope))
         frame = Element(p, e.xs, index(k), named)
-        c = self._times(c, Binary("/", number(1, scalar_in(t)), count), named)
-        inner = self._times(replace(c, indices=(*c.indices, k)), is_best(fold.term), frame)
+        share = kept(Binary("/", is_best(fold.term), count), frame, (), (), self.book)
+        inner = self.book.settled(replace(c, indices=(*c.indices, k)).times(share))
         inside = self._bound(self.of(fold.term, frame, inner), frame, e.xs, scope)
         if not self.depends(e.init, scope):
             return inside
-        return [*self.of(e.init, scope, self._times(c, is_best(e.init), named)), *inside]
+        first = self._times(c, Binary("/", is_best(e.init), count), named)
+        return [*self.of(e.init, scope, first), *inside]
 
     # ---- numbers
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from math import pi
 
 from ir.core.conversions import CONVERSIONS
-from ir.core.nodes import Binary, Expr, Lit, Unary
+from ir.core.nodes import Binary, Expr, Lit, Select, Unary
 from ir.core.type_rules import type_of
 from ir.core.types import Scalar, is_whole, show_type
 from rewrites.analysis.folds import number
@@ -63,13 +63,12 @@ def of_quotient(e: Binary) -> tuple[Expr, Expr]:
     return one, Binary("/", Unary("neg", e.a), Binary("*", e.b, e.b))
 
 
-def is_equal(op: str, best: Expr) -> Callable[[Expr], Expr]:
-    """The function that makes 1 of a number that is equal to `best`, and 0 of another; `best` is a
-    max or min (`op`) of these numbers, so none lies beyond it."""
+def is_equal(best: Expr) -> Callable[[Expr], Expr]:
+    """The function that makes 1 of a number that is equal to `best`, and 0 of another. The two are
+    compared: a difference could be taken before the numbers are rounded."""
 
     def of(e: Expr) -> Expr:
-        away = Binary("-", best, e) if op == "max" else Binary("-", e, best)
-        return Binary("-", _like(best, 1), positive(away))
+        return Select(Binary("==", e, best), _like(best, 1), _like(best, 0))
 
     return of
 

@@ -50,6 +50,25 @@ def test_a_family_lowers_what_is_derived(session: Session, layer: str, family: s
     expect_right(session, gradient(example(name, sizes), parameter), family)
 
 
+LARGEST = """
+largest(weights : [[[float]3]3]2, gates : [float]2, image : [[float]8]8) =
+  let sums = map((kernel, g) ->
+      map2d(w -> (dot(flatten(w), flatten(kernel)) + g) * (1.0 / (1.0 + exp(-g))),
+        slide2d(3, 1, image)), zip(weights, gates))
+  map(plane -> map2d(w -> reduce(-inf, (acc, x) -> max(acc, x), flatten(w)),
+    slide2d(2, 1, plane)), sums)
+"""
+
+
+@pytest.mark.parametrize("family", ["naive", "registers"])
+def test_the_largest_of_what_is_computed_gets_what_comes_to_it(
+    session: Session, family: str
+) -> None:
+    """Kernels that compute the same numbers may round them otherwise, so which is the largest is
+    found once."""
+    expect_right(session, gradient(parse(LARGEST), "image"), family)
+
+
 def expect_right(session: Session, p: Program, family: str) -> None:
     """Assert that the kernels of p by the first form of a family, at a random point, are proved,
     and that their result on the device is the interpreter's."""
