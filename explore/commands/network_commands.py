@@ -112,7 +112,7 @@ def _beside(run: NetworkRun, choice: Choice, engines: Sequence[EngineName]) -> l
     asked for."""
     if not engines:
         return []
-    device = device_of(run.of_program(0).environment)
+    device = device_of(run.environment)
     trusted = run.trusted(choice.options)
     plan = assembled(run.layers, trusted)
     inputs = inputs_for(run.layers, np.random.default_rng(run.asked.seed))
@@ -125,7 +125,7 @@ def _reported(
     run: NetworkRun, choice: Choice, options: Options, beside: Sequence[Beside] = ()
 ) -> None:
     """Write the report of a run, and print where it is."""
-    file, where = run.folder / "report.html", run.of_program(0).environment.where
+    file, where = run.folder / "report.html", run.environment.where
     front = Chooser.of(run.layers, options).sweep()
     write_network_report(file, run.layers, choice, front, where, beside)
     print(f"report: {file}")
@@ -164,7 +164,7 @@ def _pick(argv: list[str]) -> int:
     if given.export is not None:
         trusted = run.trusted(choice.options)
         again = replace(choice, options=tuple(trusted), plan=assembled(run.layers, trusted))
-        where = run.of_program(0).environment.where
+        where = run.environment.where
         export_network(run.layers, again, where, given.export)
         print(f"written to {given.export}: run host.py, or make")
     return 0

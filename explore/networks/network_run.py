@@ -22,6 +22,7 @@ from explore.options import options as asked_options
 from explore.options.stored_fields import Fields
 from explore.results.front import usable
 from explore.results.guarded_database import FILE as DATABASE
+from explore.results.run_environment import Environment
 from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import Target, target_of
@@ -92,6 +93,15 @@ class NetworkRun:
     def options(self) -> Options:
         """The options of each program that were found; of one that was not explored, estimates."""
         return self._all_options(None)
+
+    @property
+    def environment(self) -> Environment:
+        """The environment of the first program that was explored: where all of them ran."""
+        for number in range(len(self.layers.programs)):
+            run = self.of_program(number)
+            if (run.folder / DATABASE).exists():
+                return run.environment
+        raise UserError(f"nothing in {self.folder} was explored yet: give more with --time-limit")
 
     def unexplored(self) -> list[str]:
         """The names of the programs that were not explored, for want of time."""

@@ -3,6 +3,7 @@ explained."""
 
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +14,13 @@ from explore.network_choice.choose_options import Chooser
 from explore.network_choice.find_options import Options, estimated
 from explore.network_choice.layer_options import Option
 from explore.network_graph.network_layers import Layers, layers_of
+from explore.networks.beside_peers import Beside
 from explore.networks.network import Network
+from explore.networks.network_report import write_network_report
+from explore.networks.network_run import NetworkRun
+from explore.networks.peer_engines import Grown
 from explore.onnx_model.read_model import read_model
+from explore.options.options import Options as Settings
 from explore.run.target import target_of
 from ir.errors import UserError
 from tests.support.onnx_models import classifier, expected, whole
@@ -105,3 +111,26 @@ def test_a_sweep_gets_slower_and_smaller(found: tuple[object, Layers, Options]) 
     times, sizes = [c.time_ns for c in front], [c.memory_bytes for c in front]
     assert times == sorted(times)
     assert sizes == sorted(sizes, reverse=True)
+
+
+def test_a_report_draws_the_graph_and_what_was_measured_beside(
+    found: tuple[object, Layers, Options], tmp_path: Path
+) -> None:
+    _, layers, options = found
+    chooser = Chooser.of(layers, options)
+    beside = [Beside("convlift", 2e6, 3e6, 1.0, Grown(4 << 20, 1 << 20))]
+    file = tmp_path / "report.html"
+    write_network_report(file, layers, chooser.least(), chooser.sweep(), "here", beside)
+    text = file.read_text(encoding="utf-8")
+    graph = text[text.index('aria-label="graph"') : text.index("<h2>Layers")]
+    assert graph.count("<rect") == len(layers.layers)
+    assert "<td>convlift</td><td>2" in text
+
+
+def test_a_run_in_which_nothing_was_explored_says_so(
+    found: tuple[object, Layers, Options], tmp_path: Path
+) -> None:
+    run = NetworkRun(tmp_path, Path("model.onnx"), "", {}, Settings(), found[1])
+    assert run.unexplored() == [p.name for p in found[1].programs]
+    with pytest.raises(UserError, match="was explored yet: give more with --time-limit"):
+        _ = run.environment
