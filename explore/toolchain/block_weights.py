@@ -126,7 +126,7 @@ def _leaves(nodes: Sequence) -> bool:
 def weights(kernel: Kernel, items: Items) -> dict[int, float]:
     """How often a work-item of these carries out each block, by its number; raises
     UnknownTurns."""
-    found = _Weights(kernel, Values(kernel.made, items))
+    found = _Weights(kernel, Values(kernel.made, items, kernel.bases))
     found.sequence(kernel.body, np.ones(items.count))
     return found.found
 

@@ -60,6 +60,7 @@ class Values:
 
     made: Mapping[int, Made]
     items: Items
+    bases: frozenset[int] = frozenset()  # where arguments hold offsets of ids: they are 0 here
     counters: dict[int, Numbers] = field(default_factory=dict)
     known: dict[int, tuple[Known, ...]] = field(default_factory=dict)
 
@@ -90,6 +91,8 @@ class Values:
                 return self.items.local
             case "@load_global_invocation_id":
                 return self.items.global_ids()
+            case "@load_ubo" if self._is_base(m):
+                return (np.zeros(self.items.count, dtype=np.int64),) * 4
             case "vec2" | "vec3" | "vec4":
                 return tuple(map(self.of, m.operands))
         law = LAWS.get(m.operation)
@@ -98,6 +101,11 @@ class Values:
             return (None,)
         some = [x for x in given if x is not None]
         return (_signed(law[1](*some)),) if len(some) == len(given) else (None,)
+
+    def _is_base(self, load: Made) -> bool:
+        """True if a load of the arguments gives an offset of ids."""
+        at = self.made.get(load.operands[-1].number) if load.operands else None
+        return at is not None and not self.bases.isdisjoint(at.numbers[:1])
 
 
 def _signed(x: Numbers) -> Numbers:

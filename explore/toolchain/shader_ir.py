@@ -15,6 +15,8 @@ _IF = re.compile(r"if %(\d+)(?:\.([xyzw]))? \{")
 _MADE = re.compile(r"(?:(?:con|div)\s+)?\d+(?:x(\d+))?\s+%(\d+) = (@?[\w.]+) ?(.*)")
 _OPERAND = re.compile(r"%(\d+)(?:\.([a-p]+))?")
 _NUMBER = re.compile(r"0x([0-9a-f]{1,16})")
+_BASE = re.compile(r"decl_var .* base_(?:global_invocation|workgroup)_id \(\d+, (\d{1,6}), 0\)")
+BASE_BYTES = 32  # of an offset: four longs
 MOST_LINES = 1 << 20
 
 
@@ -76,6 +78,7 @@ class Shader:
 
     body: Sequence
     made: Mapping[int, Made]
+    bases: frozenset[int] = frozenset()  # where the arguments hold offsets of ids, in bytes
 
 
 @dataclass(slots=True)
@@ -125,7 +128,10 @@ def shader(printed: str) -> Shader | None:
     lines = printed[entries[-1].end() :].split("\n", MOST_LINES)
     reader = _Reader(iter([_plain(line) for line in lines]))
     body, _ = reader.sequence()
-    return Shader(body, reader.made)
+    head = printed[entries[-2].end() if len(entries) > 1 else 0 : entries[-1].start()]
+    begins = [int(m[1]) for m in _BASE.finditer(head)]
+    bases = frozenset(at for begin in begins for at in range(begin, begin + BASE_BYTES))
+    return Shader(body, reader.made, bases)
 
 
 def _plain(line: str) -> str:

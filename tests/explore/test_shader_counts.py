@@ -117,7 +117,7 @@ def test_laws_of_values_keep_to_32_bits(name: str) -> None:
     made = {n: Made("phi", ()) for n in range(count)}
     made[9] = Made(name, tuple(Operand(n) for n in range(count)))
     given = {n: dice.integers(-(2**31), 2**31, items.count) for n in range(count)}
-    found = Values(made, items, dict(given)).of(Operand(9))
+    found = Values(made, items, counters=dict(given)).of(Operand(9))
     assert found is not None
     assert (np.abs(found + 0.5) < 2**31).all()
     wide = law(*given.values())
@@ -155,3 +155,18 @@ def test_a_kernel_that_does_more_takes_longer_and_the_prediction_lies_in_its_ran
     for found in (few, many):
         assert found.least_ns <= found.time_ns <= found.most_ns
     assert code_time(code(), LAUNCH, {}, rates, 12) is None
+
+
+def test_offsets_of_ids_are_0() -> None:
+    """A kernel that is compiled for launches with an offset adds it to its ids."""
+    text = TEXT.format(turns=3, bound=16, end=TOP)
+    moved = text.replace("ilt32 %6.x, %2", "ilt32 %91, %2").replace(
+        "                 // succs: b1\n",
+        "    32 %7 = load_const (0x00000020 = 32)\n    32x3 %90 = @load_ubo (%0 (0x0), %7 (0x20))\n"
+        "    32 %91 = iadd %6.x, %90.x\n",
+        1,
+    )
+    head = "decl_var uniform INTERP_MODE_NONE none u64vec4x0a32B base_workgroup_id (4, 32, 0)\n"
+    for kernel, expected in ((shader(head + moved), 3 * 16 / 64), (shader(moved), 3.0)):
+        assert kernel is not None
+        assert weights(kernel, items_of((64, 1, 1), (8, 1, 1)))[5] == pytest.approx(expected)
