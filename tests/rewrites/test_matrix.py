@@ -96,8 +96,7 @@ FLOATS = {"zero": "0.0", "way": "_rte", "product": "float(x) * float(w)"}
 @pytest.mark.parametrize(
     ("t", "made", "form"),
     [
-        ("uchar", INTS, "mma-su-32 padded relaid"),
-        ("char", INTS, "mma-ss-32 patch sliced"),
+        ("char", INTS, "mma-ss-32 padded relaid"),
         ("uchar", FLOATS, "mma-su-16 patch relaid in-ints"),
     ],
 )

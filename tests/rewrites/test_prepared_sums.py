@@ -111,7 +111,7 @@ def test_programs_that_a_preparation_leaves_alone_have_no_forms_of_it(family: st
     assert not any({*form.words} & {*PREPARATIONS} for form in forms(p, family))
 
 
-@pytest.mark.parametrize("family", ["naive", "lift", "registers", "blocked"])
+@pytest.mark.parametrize("family", ["naive", "registers", "blocked"])
 def test_sums_of_bytes_in_floats_are_kept_in_ints(
     sessions: tuple[Session, ...], family: str
 ) -> None:
