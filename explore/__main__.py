@@ -33,7 +33,8 @@ def _carried_out(given: Sequence[str]) -> int:
 
 
 def _starts_workers(given: Sequence[str]) -> bool:
-    """True if the words are those of a run on this machine, as far as can be told at once."""
+    """True if the command's words look like those of a run on this machine, before they are
+    parsed."""
     run = bool(given) and (given[0] == "resume" or given[0] not in COMMANDS)
     return run and not any(word.split("=")[0] in WITHOUT_WORKERS for word in given)
 

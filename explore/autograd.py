@@ -1,5 +1,5 @@
-"""A program as a function on PyTorch's tensors that PyTorch can go back through: it is made of
-variants of the program and of its gradients."""
+"""A program as a function on PyTorch's tensors that has gradients: variants of the program compute
+its values, variants of its gradients theirs."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -32,7 +32,8 @@ def differentiable(program: Written, build: Build = compile) -> Callable[..., An
         return build(back[name])
 
     class Made(torch.autograd.Function):  # type: ignore[misc]
-        """One call: the tensors are kept, and gradients are computed if they are asked for."""
+        """One call of a program, as PyTorch's autograd sees it: the inputs are kept, and gradients
+        are computed when they are asked for."""
 
         @staticmethod
         def forward(ctx: Any, *tensors: Any) -> Any:
@@ -55,7 +56,8 @@ def differentiable(program: Written, build: Build = compile) -> Callable[..., An
 
 
 def _back(gradient: Compiled, given: dict[str, Any], cotangent: Any) -> Any:
-    """A gradient for the program's inputs and a cotangent, its last input."""
+    """The gradient, called with those of the program's inputs that it takes, and with a
+    cotangent."""
     *others, last = gradient.names
     return gradient(**{n: given[n] for n in others}, **{last: cotangent})
 

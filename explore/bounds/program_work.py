@@ -35,7 +35,7 @@ def operations(program: Program) -> int:
 
 
 def whole_operations(program: Program) -> int:
-    """The number of operations on whole numbers that a program asks for, conversions left out."""
+    """The number of operations on whole numbers in a program, without conversions."""
     return _cost(program.body, whole=True)
 
 

@@ -10,8 +10,8 @@ BUILD_MEMORY = 6 << 30  # bytes a build worker may take
 
 
 def work(state: Builder, task: Derive | DeriveAt | Task) -> Derived | Inapplicable | Made:
-    """The result of a task: a form derived, or a variant made. One worker does all kinds, so that
-    caches serve all of them."""
+    """The result of a task: a derived form, or a built variant. The same workers do both, so that
+    they share caches."""
     match task:
         case Derive():
             return derive(task)

@@ -144,7 +144,7 @@ def library(
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
-    """The template with each @WORD@ replaced; what replaces one is not looked at again."""
+    """The template with each @WORD@ replaced by its value; a @WORD@ inside a value is kept."""
     return re.sub(r"@([A-Z_]+)@", lambda hole: values[hole[1]], text)
 
 
@@ -215,5 +215,5 @@ def _literal(line: str) -> str:
 
 
 def _comment(text: str) -> str:
-    """The text made safe inside a comment of C."""
+    """The text without what would end a comment of C."""
     return " ".join(text.split()).replace("*/", "* /")

@@ -1,4 +1,5 @@
-"""The places of what an export is given: the files in which inputs and constants lie."""
+"""The places where the contents of an export's inputs and constants are stored: files, and
+positions in them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,14 +20,16 @@ APART = 64  # bytes: each constant begins at a multiple
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a buffer's contents: a file, and the byte from which on they lie there."""
+    """The place of a buffer's contents: a file, and the number of the byte where they begin in
+    it."""
 
     file: str
     at: int = 0
 
 
 def places_of(plan: Plan) -> Mapping[str, Place]:
-    """The places of inputs, a file each, and of constants, one file for all, by buffer."""
+    """The places of a plan's inputs (a file each) and constants (one file for all), by the names of
+    the buffers."""
     found, end = dict[str, Place](), 0
     for b in plan.buffers:
         if b.role is Role.INPUT:
@@ -44,7 +47,8 @@ def weights_bytes(plan: Plan, places: Mapping[str, Place]) -> int:
 
 
 def with_place(said: Mapping[str, Any], places: Mapping[str, Place]) -> Mapping[str, Any]:
-    """What `plan.json` says of a buffer, with the place of its contents if they are given."""
+    """The fields `said` that `plan.json` has for a buffer, and the place of its contents if it has
+    one."""
     place = places.get(said["name"])
     return said if place is None else {**said, "file": place.file, "at": place.at}
 

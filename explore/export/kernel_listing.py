@@ -53,13 +53,15 @@ def titles_of(plan: Plan) -> Mapping[str, str]:
 
 
 def _how(name: str) -> str | None:
-    """How a buffer was made of one parameter; None if it was not."""
+    """The words in which a buffer's name says how it was made of one parameter; None if it was
+    not."""
     found = MADE.fullmatch(name)
     return found["how"] if found else None
 
 
 def _is_made(k: Kernel, role: Role, name: str, plan: Plan) -> bool:
-    """True if the kernel writes this argument: it is an output, or no kernel before made it."""
+    """True if the kernel k writes the buffer `name`: it is an output, or no earlier kernel made
+    it."""
     if role is Role.OUTPUT:
         return True
     if role not in (Role.TEMPORARY, Role.PACKED):
@@ -92,5 +94,5 @@ def _described(b: Buffer) -> str:
 
 
 def _one_line(text: str) -> str:
-    """The text made safe for a one-line comment: without line ends and backslashes."""
+    """The text without line ends and backslashes, so that it can stand in a one-line comment."""
     return re.sub(r"\s", " ", text).rstrip().replace("\\", "/")

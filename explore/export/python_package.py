@@ -55,5 +55,5 @@ def _arguments(plan: Plan, role: Role) -> str:
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
-    """The template with each @WORD@ replaced; what replaces one is not looked at again."""
+    """The template with each @WORD@ replaced by its value; a @WORD@ inside a value is kept."""
     return re.sub(r"@([A-Z_]+)@", lambda hole: values[hole[1]], text)

@@ -27,8 +27,9 @@ _INVALIDITY: dict[Stage, str] = {
 
 
 def to_t4(records: Sequence[Record], environment: Environment) -> dict[str, Any]:
-    """The T4 document of the variants that were tried on the device, or compiled for it; of others,
-    times are only guessed, and they are left out."""
+    """The results of a run as a document in T4, the format that auto-tuners exchange: the variants
+    that were tried on the device, or compiled for it. Variants whose times are only estimated are
+    left out."""
     tried = [r for r in latest(records) if not isinstance(r.outcome, Predicted) or r.outcome.code]
     document = {
         "schema_version": SCHEMA_VERSION,

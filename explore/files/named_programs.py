@@ -26,8 +26,8 @@ class Named:
 
 
 def meant(word: Path) -> Sequence[Named]:
-    """The programs that a user means by a word: those of a table of layers, the file of this path,
-    or else the example or layer of this name."""
+    """The programs that a word of the user means: all layers of a table, if it is the path of one;
+    the program in the file of this path; or the example or layer of this name."""
     if word.suffix == ".toml":
         return [*_layers(word).values()]
     known = {} if word.is_file() else named_programs()
@@ -35,7 +35,7 @@ def meant(word: Path) -> Sequence[Named]:
 
 
 def named_programs() -> Mapping[str, Named]:
-    """The examples, then the layers, by name; none where they are not installed."""
+    """The examples, then the layers of networks, by their names; none if they are not installed."""
     folder = examples_folder()
     return {} if folder is None else {**_examples(folder), **_layers(folder / LAYERS)}
 
@@ -45,8 +45,8 @@ def _examples(folder: Path) -> dict[str, Named]:
 
 
 def _layers(file: Path) -> dict[str, Named]:
-    """The layers of a table: for each the file of its program, beside the table, and what to --set
-    in it. A UserError tells what is no such table."""
+    """The layers that a table in a file lists: for each the file of its program, in the same
+    folder, and its sizes. A UserError if the file is no such table."""
     try:
         table = tomllib.loads(text_of(file))
     except tomllib.TOMLDecodeError as error:
@@ -67,7 +67,8 @@ def _layer(name: str, table: Path, entry: object) -> Named:
 
 @cache
 def examples_folder() -> Path | None:
-    """The folder of the examples: beside the packages, or where they were installed; else None."""
+    """The folder of the examples, beside the packages or where they were installed; None if there
+    is none."""
     beside = Path(__file__).parents[2] / "examples"
     if (beside / LAYERS).is_file():
         return beside
@@ -89,7 +90,7 @@ def example_text(name: str) -> str:
 
 
 def titles() -> list[str]:
-    """A line for each example, with its name and what it is, and one with the names of the
+    """A line for each example, with its name and its title, and a line with the names of the
     layers."""
     found = [f"{name:18} {title}" for name, title in titles_by_name().items()]
     return [*found, "", f"layers: {' '.join(_layers(_installed() / LAYERS))}"]
@@ -108,7 +109,7 @@ def _installed() -> Path:
 
 
 def _title(text: str) -> str:
-    """The first sentence of the comment that a program begins with."""
+    """The title of a program's text: the first sentence of the comment at its beginning."""
     comment = takewhile(lambda line: line.startswith("--"), text.split("\n"))
     words = " ".join(line.removeprefix("--").strip() for line in comment)
     return f"{words.split('. ')[0].rstrip('.')}."

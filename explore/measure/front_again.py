@@ -88,8 +88,9 @@ def measure_again(
 
 
 def _calmer(bench: _Bench) -> bool:
-    """Measure again those variants of the front whose times are noisy or come from a slow spell, a
-    few times each, those of an earlier start of the run counted; returns False if none is left."""
+    """Measure again those variants of the front whose times are noisy or from a slow spell, except
+    those that were measured again often enough, in earlier starts of the run, too. Returns False if
+    none is left, or if the time is up."""
     records = bench.store.records()
     again = Counter(r.variant.id for r in records if r.round > 0)
     left = [r for r in _doubtful(records) if again[r.variant.id] <= TURNS]

@@ -1,8 +1,5 @@
-"""Right results that were computed before, kept in the user's cache under the version that computed
-them, the program and the seed.
-
-As with built programs, whatever is wrong with a file there only means computing again.
-"""
+"""Right results that were computed by earlier runs, kept in the user's cache by version, program
+and seed. If a file there is damaged, its results are computed again."""
 
 from pathlib import Path
 
@@ -18,8 +15,8 @@ MOST = 64 << 20  # bytes of one: a larger one takes longer to copy than most to 
 
 
 def kept_reference(program: Program, seed: int, folder: Path) -> tuple[Path, str] | None:
-    """The file in a folder that now holds a program's reference, and its hash, if one was kept;
-    None if it is to be computed."""
+    """The file with a program's right results, copied from the cache to `folder`, and its hash;
+    None if the cache does not have them."""
     content = _cache().get(_key(program, seed))
     if content is None or not is_reference_of(program, content):
         return None
@@ -29,7 +26,8 @@ def kept_reference(program: Program, seed: int, folder: Path) -> tuple[Path, str
 
 
 def keep_reference(program: Program, seed: int, file: Path) -> None:
-    """Keep the reference of a program that a file holds, unless it is large."""
+    """Put the right results of a program, which `file` holds, into the cache, unless they are
+    large."""
     if file.stat().st_size <= MOST:
         _cache().put(_key(program, seed), file.read_bytes())
 

@@ -74,14 +74,14 @@ class Reference:
         return self.outputs[0] if len(self.outputs) == 1 else None
 
     def error(self, results: Data) -> float:
-        """The relative error of what a variant gives for the random inputs: the largest over the
-        arrays of a tuple."""
+        """The relative error of a variant's results for the random inputs; of several arrays, the
+        largest."""
         made = zip(arrays_of(results), self.outputs, strict=True)
         return float(np.max([relative_error(out, ref) for out, ref in made]))  # NaN if one is
 
 
 def demand_arrays(program: Program) -> Program:
-    """The program itself; a UserError if a parameter is no array, but a tuple."""
+    """The program itself; a UserError if one of its parameters is a tuple."""
     for p in program.params:
         if components(p.var.type) is not None:
             name = p.var.name
@@ -110,19 +110,21 @@ def reference(program: Program, seed: int) -> Reference:
 
 
 def _is_exact(exact: Expected, single: Array) -> bool:
-    """True if single precision gives what is right, and holds whole numbers as large as its."""
+    """True if single precision gives the right results exactly, and can hold all whole numbers up
+    to the largest of them."""
     return np.array_equal(exact.output, single) and bool(_largest(single) < EXACT)
 
 
 def expected(program: Program, inputs: Mapping[str, Array]) -> Expected:
-    """The output expected for inputs, with its scale, of a program that gives one array."""
+    """The right output of a program that gives one array, for these inputs, with the scale of its
+    rounding errors."""
     (only,) = expected_parts(program, inputs)
     return only
 
 
 def expected_parts(program: Program, inputs: Mapping[str, Array]) -> tuple[Expected, ...]:
-    """The arrays expected for inputs, one if the program gives no tuple, each with its scale, by
-    the interpreter in double precision."""
+    """The right arrays of a program's result for these inputs (one, or those of a tuple), each with
+    the scale of its rounding errors; the interpreter computes them in double precision."""
     alike = {name: np.full_like(data, _largest(data)) for name, data in inputs.items()}
     sizes = _outputs(replace(program, body=signless(program.body)), alike, np.float64)
     narrow = _narrowest(program.body)
@@ -140,8 +142,8 @@ def _scaled(output: Array, size: Array, narrow: Format | None) -> Expected:
 
 
 def largest_error(program: Program, asked: float | None) -> float:
-    """The largest relative error of a right result of a program: what is `asked` for, or else what
-    the narrowest numbers that it computes with allow."""
+    """The largest relative error with which a program's result counts as right: `asked` if given,
+    else what the narrowest numbers that the program computes with allow."""
     narrow = _narrowest(program.body)
     return asked or (SMALL if narrow is None else ROUNDINGS * _unit(narrow))
 

@@ -36,13 +36,14 @@ def width_of(device: Device) -> int:
 
 
 def items_of(device: Device) -> int:
-    """The number of work-items of a launch, a part of the yardstick's work."""
+    """The number of work-items in a launch of the yardstick on a device; a launch is a part of its
+    work."""
     return group_of(device) * max(64, device.compute_units * 64) // parts_of(device)
 
 
 def parts_of(device: Device) -> int:
-    """The number of launches that the yardstick's work would take: a reading is of a whole number
-    of parts, and a CPU needs milliseconds for a part."""
+    """The number of launches that the yardstick's whole work takes on a device. A reading times one
+    or more of them: a CPU needs milliseconds for each."""
     return 1 if device.kind == "gpu" else 4
 
 

@@ -14,12 +14,11 @@ from ir.text.suggest import no_such
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The way in which users give an option: its flag, the reader of its text, and words for help.
+    """How users give an option on the command line: its flag, the function that reads its text, and
+    its help.
 
-    An option with `several` may be repeated; its reader gives a tuple of entries for each text.
-    `usual` says in help what is done where the option is not given; the empty text, that nothing
-    is.
-    """
+    An option with `several` can be repeated; its function gives a tuple of entries for each text.
+    `usual` is what help says of the case that the option is not given; empty if it says nothing."""
 
     flag: str
     read: Callable[[str], Any]

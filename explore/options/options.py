@@ -274,7 +274,7 @@ def ways() -> dict[str, Way]:
 
 
 def _with_default(way: Way, default: object) -> Way:
-    """The way of an option, which says the default where that is a number or a word."""
+    """The way of an option, with its default added to its help if that is a number or a word."""
     return replace(way, usual=str(default)) if isinstance(default, int | float | str) else way
 
 

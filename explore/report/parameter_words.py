@@ -1,5 +1,5 @@
-"""The parameters of all families in words, as the report tells them; the glossary has them by
-family, with the values that are tried."""
+"""The parameters of all families in words, for the report. The glossary lists them by family, with
+the values that are tried."""
 
 from collections.abc import Mapping
 

@@ -27,7 +27,7 @@ _KNOWN = 20  # variants after which the pace is known
 
 
 class Audience(Protocol):
-    """Whoever else is told of a run's progress, such as a page that is open."""
+    """Others that are told of a run's progress, besides the terminal, such as an open page."""
 
     def saw(self, record: Record, says: str) -> None: ...
     def lost(self, form: LostForm) -> None: ...
@@ -71,13 +71,14 @@ class Watch:
             self._live.saw(record, f"{self._done}/{self._total}  {self.says()}")
 
     def derived(self, done: int, total: int) -> None:
-        """Show that so many forms of a total are derived."""
+        """Show that `done` of `total` forms are derived."""
         self._show(done, total, _DERIVING)
         if self._live:
             self._live.note(f"{_DERIVING}: {done}/{total}")
 
     def _show(self, done: int, total: int, says: str) -> None:
-        """Show a count on the bar, or as a plain line if the last is some time ago."""
+        """Show a count on the bar; where there is no bar, as a line, if the last line was printed
+        some time ago."""
         if self._bar:
             count = f"{done}/{total}"
             self._bar.update(self._task, completed=done, total=total, says=says, count=count)

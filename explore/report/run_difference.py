@@ -15,7 +15,8 @@ from ir.text.counted import counted
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A variant in both runs, and the ratio of its time in the second to that in the first."""
+    """A variant that ran in both runs: its record in each, and the ratio of its second time to its
+    first."""
 
     before: Record
     after: Record
@@ -100,7 +101,8 @@ def difference(before: Sequence[Record], after: Sequence[Record]) -> Difference:
 
 
 def told(found: Difference, part: float) -> Iterator[str]:
-    """Lines on a difference, with times that differ by more than a part of them."""
+    """Lines on the difference between two runs; times that differ by at most the share `part` count
+    as the same."""
     slower = [pair for pair in found.both if pair.slower(part)]
     faster = [pair for pair in found.both if pair.faster(part)]
     same = len(found.both) - len(slower) - len(faster)
@@ -124,13 +126,14 @@ def told(found: Difference, part: float) -> Iterator[str]:
 
 
 def line_of(pair: Changed) -> str:
-    """The line on a variant's two times, with what they may differ by luck."""
+    """The line on a variant's times in both runs, with the share by which spread alone may explain
+    their difference."""
     times = f"{show_time(pair.before.time_ns)}, now {show_time(pair.after.time_ns)}"
     return f"{_name(pair.before)}: {times}, {pair.ratio:.2f} times (± {pair.luck:.1%})"
 
 
 def _within(records: Sequence[Record], memory: int | None) -> Record | None:
-    """The quickest record that takes no more memory than this; None if there is none."""
+    """The quickest of the records that take at most `memory` bytes; None if there is none."""
     fit = [r for r in records if (r.memory_bytes or 0) <= (memory or 0)]
     return min(fit, key=lambda r: r.time_ns or inf, default=None)
 

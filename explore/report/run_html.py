@@ -102,7 +102,7 @@ def _title(r: Record) -> str:
 
 
 def _told(best: Sequence[Record]) -> str:
-    """The front in words, for those who do not see the picture."""
+    """The front as text, for readers who cannot see the picture."""
     return escape("the front: " + "; ".join(map(_title, best)))
 
 

@@ -1,4 +1,5 @@
-"""The runs of a program on several devices in one folder, told side by side."""
+"""The runs of a program on several devices, in one folder: their fronts printed side by side, or
+written as a page."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,15 +12,16 @@ REPORT = "report.html"
 
 
 def runs_in(folder: Path) -> list[Path]:
-    """The folders of the runs below one, if it has no run of its own."""
+    """The folders of the runs in the sub-folders of a folder; none if the folder itself is a
+    run's."""
     if (folder / FILE).exists() or not folder.is_dir():
         return []
     return [inner for inner in sorted(folder.iterdir()) if (inner / FILE).is_file()]
 
 
 def told_side_by_side(folder: Path) -> None:
-    """Print the fronts of the runs below a folder side by side, and write the page of them, if
-    there are any."""
+    """If a folder has runs in its sub-folders, print their fronts side by side, and write the page
+    on them."""
     if runs_in(folder):
         print("\n".join(lines_beside(folder)))
         print(f"report: {write_beside(folder, folder / REPORT)}")
@@ -31,14 +33,15 @@ def lines_beside(folder: Path) -> Iterator[str]:
 
 
 def write_beside(folder: Path, file: Path) -> Path:
-    """Write the page of the runs below a folder to a file, which is the result."""
+    """Write the page on the runs in the sub-folders of a folder to a file; returns the file."""
     found = list(_sides(folder))
     write_sides(file, found[0][0], [side for _, side in found])
     return file
 
 
 def _sides(folder: Path) -> Iterator[tuple[str, Side]]:
-    """The name of the program of each run below a folder, and its side."""
+    """For each run in a sub-folder of a folder, the name of its program, and its side of the
+    comparison."""
     for inner in runs_in(folder):
         with Store.read(inner) as store:
             known, records = store.environment, store.records()

@@ -39,8 +39,8 @@ svg { width: 100%; height: auto; } svg text { font-size: 11px; fill: var(--soft)
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A run beside others of its program: where it was made, its folder within theirs, and its
-    records."""
+    """A run that is compared with others of its program: its device, its folder within the common
+    one, and its records."""
 
     where: str
     folder: str
@@ -49,8 +49,8 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """A variant of some front across all sides: its record on each, None where it was not tried,
-    and whether it is on the front there."""
+    """A variant that is on some front: its record on each device (None: it was not tried there),
+    and whether it is on that device's front."""
 
     id: str
     records: tuple[Record | None, ...]
@@ -58,7 +58,8 @@ class Across:
 
 
 def across(sides: Sequence[Side]) -> list[Across]:
-    """The variants of all fronts, the first side's first, each as it did on every side."""
+    """The variants of all fronts with their records on every device, beginning with the front of
+    the first."""
     fronts = [[r.variant.id for r in front(side.records)] for side in sides]
     tried = [{r.variant.id: r for r in latest(side.records)} for side in sides]
     return [
@@ -86,7 +87,7 @@ def side_lines(sides: Sequence[Side]) -> Iterator[str]:
 
 
 def _ends(best: Sequence[Record]) -> str:
-    """The fastest and the leanest of a front, in words."""
+    """The ends of a front in words: its fastest variant, and the one of least memory."""
     if not best:
         return "no variant ran to the end"
     lean = min(best, key=lambda r: r.memory_bytes or 0)
@@ -99,7 +100,8 @@ def _told(record: Record) -> str:
 
 
 def _cells(of: Across) -> Iterator[str]:
-    """A cell for each side: the variant's time there, starred on the front; why there is none."""
+    """The cells of a table's row, one for each device: the variant's time there, with a star if it
+    is on the front, or why it has none."""
     for record, best in zip(of.records, of.on_front, strict=True):
         match record:
             case None:
@@ -199,7 +201,8 @@ def _plane(sides: Sequence[Side], inks: Sequence[str]) -> str:
 
 
 def _line(side: Side, best: Sequence[Record], ink: str, scales: tuple[Scale, Scale]) -> str:
-    """A front as steps, from the leanest to the fastest, with its points."""
+    """The SVG of a front as a stepped line through its points, from the variant of least memory to
+    the fastest."""
     x, y = scales
     at = [(x(_bytes(r)), y(r.time_ns or 1.0), r) for r in sorted(best, key=_bytes)]
     path = "".join(

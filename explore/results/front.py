@@ -31,7 +31,8 @@ _VALUE: dict[Objective, Callable[[Record], float | None]] = {
 
 
 def _of_code(record: Record, number: Callable[[KernelCode], float]) -> float | None:
-    """The largest of a number of the kernels that were compiled; None if none were."""
+    """The largest value of `number` over the kernels of a record that were compiled; None if none
+    were."""
     code = record.outcome.code if isinstance(record.outcome, Predicted) else ()
     return max(map(number, code), default=None)
 

@@ -10,12 +10,11 @@ MOST = 1e15
 
 @dataclass(frozen=True, slots=True)
 class KernelCode:
-    """The code of one kernel: what its compiler says of it.
+    """What a device's compiler says of the code of one kernel.
 
-    `counts` are numbers by name, such as instructions, as they stand in the code; `done` are those
-    that one work-item carries out on average, loops counted by their turns, or empty where the
-    turns are not known.
-    """
+    `counts` are numbers by name, such as instructions, as they stand in the code. `done` are the
+    numbers that a work-item carries out on average, with loops counted as often as they turn; empty
+    if that is not known."""
 
     kernel: str
     compiler: str

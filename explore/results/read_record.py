@@ -160,7 +160,7 @@ def outcome_from(fields: Fields) -> Outcome:
 
 
 def _predicted(fields: Fields) -> Predicted:
-    """The prediction in these fields; runs of older versions have no code in it."""
+    """The prediction in these fields; in runs of older versions it has no code."""
     code = () if fields.values.get("code") is None else fields.objects("code", most=FEW)
     return Predicted(
         _time(fields, "time_ns"),

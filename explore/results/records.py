@@ -132,7 +132,7 @@ class Predicted:
 
     @property
     def spills(self) -> int | None:
-        """The registers that the kernels move to memory and back; None if they were not
+        """How many registers the kernels move to memory and back; None if they were not
         compiled."""
         return sum(c.spills + c.fills for c in self.code) if self.code else None
 

@@ -134,8 +134,7 @@ class Store:
             self._connection.executemany(sql, values)
 
     def _as_stored(self) -> list[Record]:
-        """The records with their times as they stand in the file; a row is read into a record
-        once."""
+        """The records with the times that the file has for them; each row is parsed only once."""
         sql = f"SELECT {', '.join(COLUMNS)}, details FROM outcome ORDER BY seq"
         with _told(self.folder):
             rows = self._connection.execute(sql).fetchall()

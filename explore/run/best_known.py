@@ -1,9 +1,8 @@
-"""The variant that is taken without a search: the best one known for a program here; else one that
-was good for the nearest program; else the one that the cost model holds for the quickest.
+"""The variant that is taken without a search: the best one known for the program on this device;
+else one that was good for the nearest program; else the quickest by the cost model.
 
-Whatever is taken, its constraints are asked and its kernels are proved here. Plans that were made
-and proved are kept in the user's cache, under the version that proved them.
-"""
+Whichever it is, its constraints are checked and its kernels proved anew. Plans that were proved are
+kept in the user's cache, by version."""
 
 import json
 import pickle
@@ -47,8 +46,8 @@ Point = tuple[tuple[str, int], ...]
 def best_known(
     program: Program, device: Device, max_memory: int | None, records: Records
 ) -> Compiled:
-    """The variant for a program on a device within a limit of memory, built; nothing is
-    measured."""
+    """The variant of a program to take on a device without measuring anything, built; it takes at
+    most `max_memory` bytes."""
     options = Options(max_memory=max_memory)
     target = target_of(device, None, ())
     book = opened(records, lambda said: None)
@@ -67,7 +66,8 @@ def best_known(
 
 
 def _plans(program: Program, profile: Profile, options: Options, known: Recalled) -> Iterator[Plan]:
-    """The plans to try, the best first: those of the known front, of hints, of the cost model."""
+    """The plans to try, the best first: those of the best variants known, of hints, and of the cost
+    model."""
     plans = _Plans(program, profile)
     for entry in known.again:
         yield from plans.of(hint_of(entry), options)
@@ -85,7 +85,8 @@ class _Plans:
         self._about = version(), show(program), repr(profile)
 
     def of(self, hint: Hint, options: Options) -> Iterator[Plan]:
-        """The plan of a hint, or, if its point is not legal here, those of points near it."""
+        """The plans of a hint: the one of its point or, if that is not legal for this program, of
+        points near it."""
         key = cache.key("plan 1", *self._about, repr((hint, options.max_memory)))
         if (found := self._kept(key)) is not None:
             yield found
@@ -96,7 +97,7 @@ class _Plans:
                 yield from self._made(derived, key)
 
     def by_cost(self, options: Options) -> Iterator[Plan]:
-        """The plans that the cost model holds for the quickest, in order."""
+        """The plans of the variants that are quickest by the cost model, the quickest first."""
         key = cache.key("quickest 1", *self._about, repr(options.max_memory))
         if (found := self._kept(key)) is not None:
             yield found
@@ -125,7 +126,8 @@ class _Plans:
             yield from self._proved(derived.lowered, variant.parameters, key)
 
     def _proved(self, lowered: LoweredForm, point: Point, key: str) -> Iterator[Plan]:
-        """The plan of a variant, if it is generated and proved; it is kept."""
+        """The plan of a variant, generated, proved, and kept in the cache under a key; none if it
+        cannot be generated or proved."""
         state = builder(None, self._profile.group_items, self._profile.half_arithmetic)
         made = make(state, Task(0, pickle.dumps(lowered.program), point))
         if made.failed is None and made.plan is not None:

@@ -1,4 +1,4 @@
-"""The keeping of a run's outcomes in a record book, and the recalling of what it begins from."""
+"""The outcomes of a run, kept in a record book, and what the run begins from, recalled from it."""
 
 import json
 import sys
@@ -27,19 +27,20 @@ Records = str | Path | bool | None  # a file; True or None: the user's own; Fals
 
 
 def place_of(target: Target) -> Place:
-    """The place of a target: its device, with the limits that it is taken to have."""
+    """The target's device as a place of the record book, with the limits that the run takes it to
+    have."""
     limits = json.dumps(numbers_of(target.profile), sort_keys=True)
     return Place(target.name, target.platform, target.driver, limits)
 
 
 def subject_of(program: Program) -> Subject:
-    """The subject that a program is in a record book."""
+    """The program as a subject of the record book: its identity, name and text."""
     return Subject(identity_of(program), program.name, show(program))
 
 
 def opened(records: Records, note: Callable[[str], None]) -> RecordBook | None:
-    """The book that a user means; None if none is wanted. If the user's own cannot be opened, that
-    is noted; a file that is named must be one of records."""
+    """The record book that `records` means, opened; None if none is wanted, or if the user's own
+    cannot be opened, which is noted. A file that is named must be a record book."""
     if records is False:
         return None
     if isinstance(records, str | Path):
@@ -54,8 +55,8 @@ def opened(records: Records, note: Callable[[str], None]) -> RecordBook | None:
 
 @dataclass(slots=True)
 class BookKeeping:
-    """A run's side of a record book: what it begins from, and the keeping of its outcomes. Without
-    a book it does nothing."""
+    """The use that a run makes of a record book: it recalls what to begin from, and keeps outcomes.
+    Without a book, every method does nothing."""
 
     book: RecordBook | None
     subject: Subject
@@ -67,8 +68,8 @@ class BookKeeping:
     @staticmethod
     @contextmanager
     def begun(records: Records, program: Program, target: Target) -> "Iterator[BookKeeping]":
-        """The side of a run of a program on a target. Where no device is there, nothing is kept of
-        variants, but what compilers make of kernels is."""
+        """The use of a record book by a run of a program on a target. If the target's device is not
+        on this machine, no variants are kept, but what compilers say of kernels is."""
         with ExitStack() as stack:
             book = opened(records, _say)
             if book is not None:
@@ -77,15 +78,17 @@ class BookKeeping:
             yield BookKeeping(ours, subject_of(program), place_of(target), _say, codes=book)
 
     def tell(self, options: Options, before: float) -> Recalled:
-        """What was known for a search at a time since 1970; it is told too."""
+        """What the record book knew for a search at the time `before`, in seconds since 1970; it is
+        also printed."""
         known = self.recall(options, before)
         for line in told_of(known):
             self.note(line)
         return known
 
     def recall(self, options: Options, before: float) -> Recalled:
-        """What was known for a search at a time since 1970. Random order begins from nothing, so
-        that a seed gives the same variants everywhere."""
+        """What the record book knew for a search at the time `before`, in seconds since 1970. A
+        search in random order recalls nothing, so that a seed gives the same variants
+        everywhere."""
         if self.book is None or options.strategy == "random":
             return NOTHING
         try:
@@ -97,8 +100,8 @@ class BookKeeping:
             return NOTHING
 
     def facts(self, known: Recalled, variants: int) -> DeviceFacts | None:
-        """The facts of the device that spare a run which has nothing to search from finding them
-        again; None for any other run."""
+        """The facts of the device from the record book, if the run has nothing left to search, so
+        that they need not be measured again; None for any other run."""
         if self.book is None or not known.settles(variants):
             return None
         try:
@@ -108,7 +111,7 @@ class BookKeeping:
             return None
 
     def keep_facts(self, facts: DeviceFacts) -> None:
-        """Keep what was found out about the device, unless the book cannot be written."""
+        """Keep the measured facts of the device, unless the record book cannot be written."""
         if self.book is None or self.failed or not self.book.writable:
             return
         try:
@@ -117,7 +120,8 @@ class BookKeeping:
             self._gave_up(error)
 
     def keep(self, records: Sequence[Record]) -> None:
-        """Keep the outcomes of records, unless the book cannot be written; that is noted once."""
+        """Keep the outcomes of these records, unless the record book cannot be written, which is
+        noted once."""
         if self.book is None or self.failed or not self.book.writable:
             return
         ran = [r for r in records if not isinstance(r.outcome, Predicted)]
@@ -132,5 +136,5 @@ class BookKeeping:
 
 
 def _say(line: str) -> None:
-    """Print a line beside the results."""
+    """Print a line to the error output, apart from the results."""
     print(line, file=sys.stderr, flush=True)

@@ -133,7 +133,8 @@ class Candidates:
         return self.variants[before:], [float(m) for m in self.memory[before:]]
 
     def _take_derived(self) -> None:
-        """Add the candidates of forms that were begun to be derived, of those that apply."""
+        """Add the candidates of the forms whose derivation was begun earlier, as far as they
+        apply."""
         for found in self.deriving.taken():
             if isinstance(found, Derived):
                 self.take(found)
@@ -215,9 +216,8 @@ def candidates(
 def hinted_tasks(
     program: Program, profile: Profile, options: Options, hints: Sequence[Hint]
 ) -> list[DeriveAt]:
-    """The tasks that derive the forms which hints name, each at all points that hints give it; a
-    form that the program does not have is left out, and so is one in which numbers that may come
-    overflow."""
+    """The tasks that derive the forms named by hints, each at all points that the hints name for
+    it; forms that the program does not have are left out."""
     points = defaultdict[Named, list[tuple[tuple[str, int], ...]]](list)
     for hint in hints:
         points[hint.family, hint.form].append(hint.parameters)
@@ -230,8 +230,8 @@ def hinted_tasks(
 
 
 def begun(first: Sequence[Derived], known: Recalled) -> Candidates:
-    """The candidates that records name, form by form, which are tried first; whatever else was
-    tried before is left out."""
+    """The candidates that the record book names, form by form; they are tried first. Variants that
+    were tried before are left out otherwise."""
     made = Candidates(learned=known.learned)
     for derived in first:
         made.take(derived)

@@ -23,8 +23,8 @@ from ir.errors import UserError
 
 @lru_cache(maxsize=8)
 def session_of(device: Device) -> Session:
-    """The session on a device that all variants of this process share, so that one takes what
-    another made there."""
+    """The session on a device, one for all variants of this process, so that a variant can take
+    arrays that another one made on the device."""
     return open_device(device)
 
 
@@ -40,7 +40,7 @@ class Compiled:
     largest: float = inf  # number that inputs may hold: the run relied on it
 
     def __repr__(self) -> str:
-        """The variant with its parameters, time and memory, and what it is called with."""
+        """The text of the variant: its parameters, time and memory, and the names of its inputs."""
         taken = ", ".join(self.names)
         if self.record is None:
             return f"<compiled ({taken}): {show_bytes(self.plan.memory_bytes)}>"
@@ -76,7 +76,7 @@ class Compiled:
         return self.built(given)
 
     def to_device(self, array: Any) -> DeviceArray:
-        """A copy of an array on the variant's device, for variants that run there."""
+        """A copy of an array on the variant's device, to pass to variants that run there."""
         self._demand_within("the array", array)
         return self.built.to_device(np.asarray(array))
 

@@ -79,7 +79,8 @@ class Exploration:
         return finished
 
     def _compiled(self, clock: RunClock) -> None:
-        """Compile the variants that look best, where the device's compiler is installed."""
+        """Compile the kernels of the best variants by the cost model, if the device's compiler is
+        installed."""
         name, options, note = self.target.profile.name, self.options, self.watch.note
         if name not in DEVICES or not options.compile:
             return
@@ -115,8 +116,8 @@ class Exploration:
         return found
 
     def _kept_reference(self) -> Path | None:
-        """The file with what is right, if an earlier run computed it, so that the worker on the
-        device can begin while forms are derived; else None."""
+        """The file with the right results, if an earlier run computed them, so that the worker on
+        the device can start while forms are derived; else None."""
         if self.target.device is None or self.store.environment.reference is not None:
             return None
         kept = kept_reference(self.program, self.options.seed, self.store.folder)
@@ -127,7 +128,7 @@ class Exploration:
         return file
 
     def _reference(self) -> Path:
-        """The file with what is right, computed unless the run has it."""
+        """The file with the right results; they are computed if the run does not have them yet."""
         options, store = self.options, self.store
         limit, known = options.time_limit, store.environment.reference
         left_s = None if limit is None else self.begun + limit - time.monotonic()
@@ -138,7 +139,7 @@ class Exploration:
         return file
 
     def _meters(self, file: Path) -> Workers:
-        """The worker on the device, which checks results by those in a file."""
+        """The worker on the device; it checks results by the right ones in a file."""
         assert self.target.device is not None
         return self.hands.meters(file, self.program, self.options, self.target.device)
 

@@ -70,16 +70,16 @@ class Loop:
         return self.ledger.left - len(self.bench.running) - self.builds.left
 
     def _ask(self) -> bool:
-        """Ask the search for a round; False if it needs more outcomes first. Builds that were done
-        while it derived forms are taken in."""
+        """Ask the search for the next round; returns False if it needs more outcomes first. Builds
+        that finished while the search derived forms are taken in."""
         asked = self.rounds.ask()
         self.builds.took_strays()
         return asked
 
     def _build(self, to_the_end: bool = False) -> None:
-        """Build the variants of the round, and hand them on in their order. Where builds disturb no
-        times, it is enough that none waits for a worker and the next round is known: one long build
-        holds up no others then."""
+        """Build the round's variants, and hand them on in their order. On devices whose times
+        builds do not disturb, it returns when no candidate waits for a worker and the next round is
+        known, so that one long build does not hold up the others."""
         while not self.builds.complete():
             if self.overlap or not self.builds.workers.pending:
                 for n, found in self.builds.ready():

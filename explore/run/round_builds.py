@@ -1,4 +1,5 @@
-"""The builds of rounds: candidates go to workers, and come out in the order of their rounds."""
+"""The builds of rounds: candidates are given to workers, and handed out in the order of their
+rounds."""
 
 # key: n number of a candidate
 
@@ -16,8 +17,8 @@ from explore.workers.workers import Workers
 
 @dataclass(slots=True)
 class RoundBuilds:
-    """The candidates of a round at the build workers, after those that the last round left there; a
-    candidate with a stored outcome of an earlier start is not built."""
+    """The candidates of a round that workers build, after those left over from the round before. A
+    candidate whose outcome an earlier start of the run stored is not built again."""
 
     candidates: Candidates
     deriving: Derivations  # whose workers build, too
@@ -37,7 +38,8 @@ class RoundBuilds:
         return len(self.round) - self.given
 
     def begin(self, chosen: list[int]) -> None:
-        """Give a round to the workers; it comes after what is left of the last one."""
+        """Give a round's candidates to the workers; they are handed out after those left from the
+        last round."""
         self.round, self.given = [*self.round[self.given :], *chosen], 0
         for n in chosen:
             if self._stored(n) is not None:
@@ -55,7 +57,8 @@ class RoundBuilds:
             self.took(each)
 
     def took(self, done: Done[Any, Any]) -> None:
-        """Take in the result of a worker's task: of a build, or of the derivation of a form."""
+        """Take in what a worker has finished: the build of a candidate, or the derivation of a
+        form."""
         if self.deriving.took(done):
             return
         result = done.result
@@ -64,7 +67,7 @@ class RoundBuilds:
         self.made[done.task.number] = result
 
     def complete(self) -> bool:
-        """True if all candidates that were begun were yielded by `ready`."""
+        """True if `ready` has yielded all candidates that were given to the workers."""
         return not self.left
 
     def idle(self) -> bool:

@@ -51,11 +51,11 @@ class Run:
     folder: Path
 
     def __repr__(self) -> str:
-        """The run's folder, with what its front has."""
+        """The text of the run: its folder, and a summary of its front."""
         return f"<run {self.folder}: {summary_line(self.records)}>"
 
     def _repr_html_(self) -> str:
-        """The front as a plane and a table, for a notebook."""
+        """The front as HTML for a notebook: a picture and a table."""
         with Store.read(self.folder) as store:
             return run_html(store.records(), store.environment)
 
@@ -167,10 +167,11 @@ def start(
     hands: Hands | None = None,
     live: int | None = None,
 ) -> tuple[Run, bool]:
-    """The new run, stored in a folder, and True if it went through to the end. `records` is the
-    file of records that it begins from and adds to; None is the user's own, False is none. `hands`
-    build and measure; None are those of this machine. `live` is the port on which its report is
-    served while it goes on, 0 any that is free; None serves none."""
+    """A new run, stored in a folder, after it has ended; and True if it was not interrupted.
+
+    `records` is the record book that it begins from and adds to: a file, None for the user's own,
+    False for none. `hands` build and measure; None are this machine's. `live` is the port on which
+    the report is served meanwhile (0: any that is free; None: it is not served)."""
     hands = hands or Here()
     begun = time.monotonic()
     program = source.program(options)  # mistakes in it come before anything is written
@@ -216,9 +217,9 @@ def resume(
     there: Devices = devices,
     live: int | None = None,
 ) -> tuple[Run, bool]:
-    """The run of a folder after it has gone on, on the same device or, where `hands` own the
-    devices `there`, one of its kind; and True if it went through to the end. `live` is as in
-    `start`."""
+    """The run stored in a folder, after it has gone on and ended; and True if it was not
+    interrupted. It goes on on the same device, or, if `hands` own the devices `there`, on one of
+    the same kind. The other arguments are as in `start`."""
     hands = hands or Here()
     begun = time.monotonic()
     with Store.read(folder) as store:
@@ -277,7 +278,7 @@ def _explore(
 
 
 def _told(store: Store) -> Told:
-    """What a report tells of a run by now."""
+    """All that a report shows of a run at present."""
     return Told(
         store.records(), store.environment, store.peers(), store.lost_forms(), str(store.folder)
     )

@@ -96,8 +96,8 @@ def device_meant(device: str | int | Device | None) -> Device:
 
 
 def tried(target: Target, hands: Hands) -> Target:
-    """The target with the instructions that its device carries out itself, found by trial by the
-    hands that own it. A device that is not here is not tried."""
+    """The target with the instructions that its device really has, found by running them on it;
+    unchanged if it is a profile without a device."""
     if target.device is None:
         return target
     found = hands.instructions(target.device)
@@ -105,8 +105,9 @@ def tried(target: Target, hands: Hands) -> Target:
 
 
 def target_again(stored: Environment, options: Options, there: Devices = devices) -> Target:
-    """The target of a stored run. If its device is not there, it is one of the same name, or else
-    the best one: good for looking at the run, which can only go on on its own device."""
+    """The target of a stored run, with its device from `there`; if that is missing, a device of the
+    same name, or else the best one. On another device one can look at the run, but not go on with
+    it."""
     if name := stored.options.get("profile"):
         return Target(with_overrides(profile(name), options.limits), None)
     device = _likest(stored, there) or choose(None, there())
@@ -146,8 +147,8 @@ def device_of(stored: Environment) -> Device:
 
 
 def _likest(stored: Environment, there: Devices) -> Device | None:
-    """The device there that has the name of the stored run's (of several, the one with its driver);
-    None if there is none."""
+    """The device of `there` with the name of the stored run's device; if several have it, one with
+    the same driver. None if no device has the name."""
     name = (stored.device, stored.platform)
     found = [d for d in working(there()) if (d.name, d.platform) == name]
     return max(found, key=lambda d: d.driver == stored.driver, default=None)

@@ -29,11 +29,11 @@ class Here:
         return builder_pool(options, device, profile)
 
     def meters(self, file: Path, program: Program, options: Options, device: Device) -> Workers:
-        """The pool of the one worker that runs things on the device."""
+        """The pool of the one worker that runs variants on the device."""
         return device_pool(file, program, options, device)
 
     def instructions(self, device: Device) -> tuple[str, ...]:
-        """The instructions that the device carries out by itself."""
+        """The names of the instructions that the device really has, found by running each."""
         return own_instructions(device)
 
     def limits(self, device: Device) -> Mapping[str, float | None]:
@@ -43,26 +43,26 @@ class Here:
 
 @dataclass(frozen=True, slots=True)
 class Knowing:
-    """Hands that need not find out the facts of a device, since these are known; whatever else is
-    asked, others do."""
+    """Hands for which the facts of a device are known, so that they are not measured; `others`
+    build and measure."""
 
     others: Hands
     facts: DeviceFacts
 
     def builders(self, options: Options, device: Device | None, profile: Profile) -> Workers:
-        """The workers of the others that derive forms and build variants."""
+        """The workers of the other hands that derive forms and build variants."""
         return self.others.builders(options, device, profile)
 
     def meters(self, file: Path, program: Program, options: Options, device: Device) -> Workers:
-        """The workers of the others that run things on the device."""
+        """The workers of the other hands that run variants on the device."""
         return self.others.meters(file, program, options, device)
 
     def instructions(self, device: Device) -> tuple[str, ...]:
-        """The instructions that the device is known to carry out."""
+        """The names of the device's instructions, as the facts have them."""
         return self.facts.instructions
 
     def limits(self, device: Device) -> Mapping[str, float | None]:
-        """The limits of the device, as they are known."""
+        """The limits of the device, as the facts have them."""
         return self.facts.limits
 
 

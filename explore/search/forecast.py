@@ -59,7 +59,7 @@ def outlook(
 
 
 def _of_kernels(table: KernelTable, taken: Mapping[int, Sequence[float]]) -> dict[int, list[float]]:
-    """The times of each kernel in the candidates that ran."""
+    """For each kernel, its times in the candidates that ran."""
     times = defaultdict[int, list[float]](list)
     for i, each in taken.items():
         for k, time in zip(table.kernels_of(i), each, strict=True):

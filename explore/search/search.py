@@ -46,15 +46,15 @@ Grow = Callable[[Sequence[int], Sequence[int]], KernelTable]  # near some, and l
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What was learned before a search begins: a table of variants of other runs, and the times of
-    each one's kernels."""
+    """What other runs taught before a search begins: a table of their variants, and the times of
+    each variant's kernels."""
 
     table: KernelTable
     kernels: Sequence[Sequence[float]]
 
     def beside(self, table: KernelTable) -> "tuple[KernelTable, dict[int, Sequence[float]]]":
-        """The candidates of a table followed by the variants of other runs, and the kernels' times
-        of these, by their numbers there."""
+        """The table of the candidates followed by the variants of other runs, and the times of
+        those variants' kernels, by their numbers in that table."""
         return table.followed_by(self.table), {
             len(table) + i: each for i, each in enumerate(self.kernels)
         }
@@ -183,7 +183,8 @@ class Search:
         return chosen
 
     def _outlook(self, good: Sequence[int], failed: Sequence[int], seed: int) -> Outlook:
-        """The forecast from what ran and what failed here, and from other runs."""
+        """The forecast of all candidates, from those that ran or failed in this run, and from other
+        runs."""
         taken = {i: self._kernels[i] for i in good}
         if self._prior is None:
             return outlook(self._table, taken, failed, seed)
@@ -191,13 +192,13 @@ class Search:
         return outlook(table, taken, failed, seed, elsewhere)
 
     def _unseen(self, count: int, lost: Set[Hashable]) -> list[int]:
-        """The first `count` candidates not taken yet, in an order that visits all strata, without
-        those of families that are `lost`."""
+        """The first `count` candidates that were not tried yet, in an order that takes from all
+        strata in turn; families in `lost` are left out."""
         fresh = (i for i in self._spread if i not in self._taken)
         return list(islice((i for i in fresh if self._families[i] not in lost), count))
 
     def _lost(self, known: Sequence[int]) -> Set[Hashable]:
-        """The families of which several candidates failed, and none ran."""
+        """The families of which several candidates have failed, and none has run."""
         tried = [i for i in known if i < len(self._families)]
         failed = Counter(self._families[i] for i in tried if self._times[i] is None)
         ran = {self._families[i] for i in tried if self._times[i] is not None}

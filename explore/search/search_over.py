@@ -51,8 +51,8 @@ def search_over(
 
 
 def prior_of(records: Sequence[Record]) -> Prior | None:
-    """What records of other runs teach: the kernels of those whose kernels' times are known; None
-    if there are none."""
+    """What the records of other runs teach a search; None if none of them has the times of its
+    kernels."""
     timed = [(r.variant, kernels_of(r.outcome)) for r in records]
     fit = [(v, each) for v, each in timed if each and len(each) == len(v.features)]
     if not fit:

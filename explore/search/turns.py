@@ -34,8 +34,9 @@ def _in_turns(
     depth: int,
     slower: Callable[[int], float],
 ) -> list[int]:
-    """The members in turns, one from each stratum at this depth, each in turns of finer ones; at
-    depth 0 a stratum joins as many turns late as its least `slower` says."""
+    """The candidates `members` in turns, one from each stratum at this depth, each stratum itself
+    in turns of finer ones. At depth 0 a stratum joins later by as many turns as its least
+    `slower`."""
     groups: dict[tuple[Hashable, ...], list[int]] = {}
     for i in members:
         groups.setdefault(strata[i][depth : depth + 1], []).append(i)

@@ -1,4 +1,4 @@
-"""Forms that workers derive for a run, while others of their tasks go on."""
+"""Forms that workers derive for a run, while their other tasks go on."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,24 +23,25 @@ Saw = Callable[[int, int], None]  # how many forms of how many are derived
 
 
 class Lost(Protocol):
-    """What is told of a form that its worker did not derive, and why."""
+    """The function that is told of a form that a worker could not derive, and why."""
 
     def __call__(self, form: Form, failed: Failed, /) -> None: ...
 
 
 class Deriving(Protocol):
-    """The derivation of forms: they are begun, and taken when they are wanted."""
+    """Whatever derives forms: it begins with some when asked to, and gives their results later."""
 
     def begin(self, todo: Sequence[Derive]) -> None:
         """Begin to derive these forms."""
 
     def taken(self) -> list[Result]:
-        """The results of all forms that were begun and not taken yet, in their order."""
+        """The results of all forms begun since the last call, in the order in which they were
+        begun."""
 
 
 @dataclass(slots=True)
 class Here:
-    """Forms that are derived in this process, once they are wanted."""
+    """Forms are derived in this process, when their results are asked for."""
 
     begun: list[Derive] = field(default_factory=list)
 
@@ -54,8 +55,8 @@ class Here:
 
 @dataclass(slots=True)
 class Derivations:
-    """Forms that workers derive. What else the workers finish meanwhile, builds of the last round,
-    goes to `strays`; forms that could not be derived are handed to `lost`."""
+    """Forms are derived by workers. Other tasks that the workers finish meanwhile (builds of the
+    last round) are handed to `strays`, and forms that could not be derived to `lost`."""
 
     workers: Workers
     lost: Lost
@@ -64,15 +65,15 @@ class Derivations:
     done: dict[Named, Result] = field(default_factory=dict)
 
     def begin(self, todo: Sequence[Derivation]) -> None:
-        """Give forms to the workers."""
+        """Give these forms to the workers."""
         for task in todo:
             self.workers.submit(task, LIMIT)
         self.begun += todo
 
     def taken(self, saw: Saw = lambda done, total: None) -> list[Result]:
-        """The results of all forms that were begun and not taken yet, in their order, in whatever
-        order the workers finish; waits for those that are not there. `saw` is told how many of how
-        many are."""
+        """The results of all forms begun since the last call, in the order in which they were
+        begun; waits until all are derived. `saw` is told how many are done, and how many there
+        are."""
         while not all(_key(task.form) in self.done for task in self.begun):
             self.strays += [done for done in self.workers.results() if not self.took(done)]
             saw(len(self.done), len(self.begun))
@@ -80,7 +81,7 @@ class Derivations:
         return [self.done.pop(_key(task.form)) for task in todo]
 
     def took(self, done: Done[Any, Any]) -> bool:
-        """Take in what a worker did, if it derived a form; returns True if it did."""
+        """Take in a finished task if it is a form that was derived; returns True if it is."""
         if not isinstance(done.task, Derive | DeriveAt):
             return False
         form, result = done.task.form, done.result

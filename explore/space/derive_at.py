@@ -1,5 +1,5 @@
-"""A form derived for points that were good elsewhere: where one is not legal here, those nearest to
-it that are."""
+"""The derivation of a form for points that were good elsewhere: for a point that is not legal here,
+the nearest legal points are taken."""
 
 # key: p parameter
 
@@ -49,7 +49,8 @@ class DeriveAt:
 
 
 def derive_at(task: DeriveAt) -> Derived | Inapplicable:
-    """The form of a task lowered, with the points that are legal here; or why it does not apply."""
+    """The lowered form of a task with the points that are legal for its program; or the reason why
+    the form does not apply."""
     try:
         low = narrowed(lower(kept(task.program), task.form), task.program, task.domain)
         system = constraints(low, task.profile, task.max_memory)
@@ -68,7 +69,8 @@ def derive_at(task: DeriveAt) -> Derived | Inapplicable:
 
 
 def legal_near(system: System, point: Mapping[str, int]) -> list[Point]:
-    """The point itself, if it is legal; else the legal ones nearest to it, if any are near."""
+    """The point itself if it is legal; else the legal points nearest to it; none if none is
+    near."""
     if point.keys() != set(system.parameters) or min(point.values(), default=1) < 1:
         return []
     if allowed(system, point):
@@ -84,14 +86,14 @@ def legal_near(system: System, point: Mapping[str, int]) -> list[Point]:
 
 
 def _around(system: System, p: str, value: int) -> tuple[int, ...]:
-    """The values nearest to one that a parameter may have by the constraints on it alone."""
+    """The values nearest to `value` that the constraints on the parameter p alone allow."""
     near = sorted({value, *_values(system, p)}, key=lambda n: (abs(math.log(n / value)), n))
     return tuple(sorted(near[:AROUND]))
 
 
 def _values(system: System, p: str) -> Iterator[int]:
-    """The values that constraints list for a parameter: divisors, or those of a list; and the
-    ladder's."""
+    """The values that constraints list for the parameter p (divisors, or those of a list), and
+    those of the ladder."""
     bare = named(p)
     yield from LADDER
     for constraint in system.constraints:
@@ -104,5 +106,6 @@ def _values(system: System, p: str) -> Iterator[int]:
 
 
 def _apart(point: Mapping[str, int], other: Mapping[str, int]) -> float:
-    """The number of doublings between two points, over all parameters."""
+    """The distance of two points: how many doublings lead from one to the other, summed over all
+    parameters."""
     return sum(abs(math.log2(other[p] / value)) for p, value in point.items())

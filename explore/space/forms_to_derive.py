@@ -82,7 +82,7 @@ def others(todo: Sequence[Derive]) -> list[Derive]:
 
 
 def _suited_to(like: Derive) -> Sequence[Form]:
-    """The forms of a task's family that suit its device."""
+    """The forms of the family of the task `like` that suit its device."""
     return _suited(like.program, like.form.family, like.profile, like.max_error, like.largest)
 
 
