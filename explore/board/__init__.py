@@ -1,2 +1,2 @@
-"""A board as a worker: it builds texts that it is given, runs, checks and times them, with no more
-than Python, NumPy and pyopencl."""
+"""Boards: a small machine as a worker. It builds kernels from the texts that it gets, runs, checks
+and times them, and needs only Python, NumPy and pyopencl."""

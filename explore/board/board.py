@@ -1,4 +1,4 @@
-"""The hands of a run whose variants are measured on a board, and made here."""
+"""The hands of a run whose variants are made on this machine and measured on a board."""
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -33,7 +33,8 @@ from ir.instructions.table import TABLE
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A board at a host and port that `explore serve` listens on, and the token that it knows."""
+    """A board: the host and port on which `explore serve` listens, and the token that it
+    expects."""
 
     host: str
     port: int
@@ -41,7 +42,8 @@ class Board:
     note: Callable[[str], None]
 
     def connected(self) -> "tuple[Connection[Any, Any], Device]":
-        """A connection to the board, and its device; a UserError if it does not admit us."""
+        """A new connection to the board, and the board's device; a UserError if the board does not
+        admit us."""
         try:
             connection = Client((self.host, self.port), authkey=self.token)
         except AuthenticationError:
@@ -66,7 +68,8 @@ class Board:
         return device
 
     def builders(self, options: Options, device: Device | None, profile: Profile) -> Workers:
-        """Workers here that derive forms, and make and prove variants; the board builds them."""
+        """The workers on this machine that derive forms and make and prove variants; the board
+        compiles their kernels."""
         return Pool(
             work,
             workers=options.workers,
@@ -79,7 +82,8 @@ class Board:
         )
 
     def meters(self, file: Path, program: Program, options: Options, device: Device) -> Workers:
-        """The worker of the board; inputs and right results are sent to it."""
+        """The board as a worker that runs variants; it is sent the inputs and the right results in
+        `file`."""
         given = Given(
             inputs_of(program, options.seed),
             inputs_of(program, options.seed, integers=True),
@@ -93,12 +97,12 @@ class Board:
         return self.connected()[0]
 
     def instructions(self, device: Device) -> tuple[str, ...]:
-        """The instructions of the table that the board's device carries out by itself."""
+        """The names of the instructions of the table that the board's device really has."""
         said = self._asked("instructions").each("names", len(TABLE))
         return tuple(entry.one_of("value", tuple(TABLE)) for entry in said)
 
     def _asked(self, kind: str) -> Fields:
-        """What the board answers to a question."""
+        """The board's answer to a message of this kind, which has no contents."""
         connection, _ = self.connected()
         with closing(connection):
             send(connection, Message(kind))

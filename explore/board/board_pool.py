@@ -1,8 +1,5 @@
-"""The one worker of a board, as a run on another machine uses it.
-
-A connection that breaks is opened again for a while; what the board had in its hands is asked
-again.
-"""
+"""A board as the only worker of a run on another machine. If its connection breaks, it is opened
+again, for some time; the task that the board had then is sent again."""
 
 import time
 from collections import deque
@@ -32,7 +29,8 @@ class _Asked:
 
 
 class BoardPool:
-    """The worker of a board: `connect` opens a connection, `given` is what it needs once."""
+    """The board as a worker: `connect` opens a connection, and `given` is the message that it needs
+    first on each connection."""
 
     def __init__(
         self,
@@ -48,7 +46,7 @@ class BoardPool:
         self._connection = self._ready()
 
     def _ready(self) -> "Connection[Any, Any]":
-        """A connection to the board, which has what it needs."""
+        """A connection to the board, which has got what it needs before tasks."""
         connection = self._connect()
         send(connection, self._given)
         if (answer := receive(connection)).kind != "ready":
@@ -59,16 +57,17 @@ class BoardPool:
 
     @property
     def pending(self) -> int:
-        """The number of submitted tasks whose results were not handed back yet."""
+        """The number of submitted tasks whose results were not handed out yet."""
         return len(self._waiting) + (self._doing is not None) + len(self._finished)
 
     @property
     def free(self) -> int:
-        """1 if a task would start at once, else 0."""
+        """1 if a task that is submitted now would start at once, else 0."""
         return int(self._doing is None and not self._waiting)
 
     def submit(self, task: Any, timeout: float | None = None) -> None:
-        """Give the board a task, with a limit in seconds."""
+        """Submit a task for the board; `timeout` is the most seconds that it may take (None: the
+        usual limit)."""
         self._waiting.append(_Asked(task, self._limit if timeout is None else timeout, 0.0))
         self._dispatch()
 
@@ -77,18 +76,19 @@ class BoardPool:
         return [done for _, done in wait_any([self], timeout)]
 
     def map(self, tasks: Sequence[Any], timeout: float | None = None) -> Iterator[Done[Any, Any]]:
-        """The results of all tasks, in the order in which they finish."""
+        """The results of all tasks, in the order in which they finish; `timeout` is the most
+        seconds that a task may take."""
         for task in tasks:
             self.submit(task, timeout)
         while self.pending:
             yield from self.results()
 
     def connections(self) -> "list[Connection[Any, Any]]":
-        """The connection to the board."""
+        """The connection to the board, which can be read once the board has answered."""
         return [self._connection]
 
     def finished(self) -> list[Done[Any, Any]]:
-        """The tasks that have finished and were not handed back yet."""
+        """The finished tasks that were not handed out yet."""
         found = list(self._finished)
         self._finished.clear()
         return found
@@ -112,7 +112,8 @@ class BoardPool:
         self._finished.append(Done(doing.task, result, time.monotonic() - doing.since))
 
     def _broke(self, why: str) -> None:
-        """Open the connection again, and let what was asked wait for it."""
+        """Open the broken connection again, and let the task that the board had wait to be sent
+        again; `why` says what happened."""
         doing, self._doing = self._doing, None
         self._note(f"the connection to the board broke ({why}): it is opened again")
         self._connection.close()
@@ -144,7 +145,7 @@ class BoardPool:
                 self._broke(type(error).__name__)
 
     def close(self) -> None:
-        """Leave the board, and forget what it was doing."""
+        """End the connection, and forget the tasks."""
         self._waiting.clear()
         self._doing = None
         self._finished.clear()

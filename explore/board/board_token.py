@@ -1,4 +1,4 @@
-"""The token that a board and its runs know."""
+"""The token: a secret that a board and the runs that may use it share."""
 
 import os
 from argparse import ArgumentParser
@@ -21,7 +21,7 @@ def add_token(parser: ArgumentParser) -> None:
 
 
 def token_of(file: Path | None) -> bytes | None:
-    """The token in a file, or in the environment; None if there is none."""
+    """The token in a file, or, without a file, in the environment; None if there is none."""
     if file is None:
         text = os.environ.get(VARIABLE, "")
     else:

@@ -1,7 +1,5 @@
-"""The messages between a run and a board: an object of JSON and arrays, as bytes.
-
-Nothing is unpickled: a message is checked as it is read, and it can ask for a few things only.
-"""
+"""The messages between a run and a board: a JSON object and arrays, as bytes. Nothing is unpickled:
+a message is checked while it is read, and can ask for a few things only."""
 
 import json
 import math
@@ -40,7 +38,7 @@ class Message:
 
     @property
     def checked(self) -> Fields:
-        """The fields, to be read one by one."""
+        """The message's fields in a reader that checks the type of each."""
         return Fields.of(dict(self.fields), self.kind)
 
 
@@ -54,7 +52,7 @@ def send(connection: "Connection[Any, Any]", message: Message) -> None:
 
 
 def receive(connection: "Connection[Any, Any]") -> Message:
-    """The next message; raises Damaged for bytes that are none."""
+    """The next message from a connection; raises Damaged for bytes that are no message."""
     data = connection.recv_bytes(MOST)
     if len(data) < _LENGTH.size:
         raise Damaged("message: expected its length")
@@ -68,7 +66,8 @@ def receive(connection: "Connection[Any, Any]") -> Message:
 
 
 def _arrays(head: Fields, body: memoryview) -> dict[str, Array]:
-    """The arrays in the bytes after a head, which must be just theirs."""
+    """The arrays that the head of a message describes, read from the bytes after it; Damaged if
+    their lengths do not agree."""
     found: dict[str, Array] = {}
     for entry in head.each("arrays", MOST_ARRAYS):
         match entry.values["value"]:
@@ -93,7 +92,7 @@ def _is_shape(shape: list[Any]) -> bool:
 
 
 def asked(task: Measure | Again, limit: float) -> Message:
-    """The message that asks for a task, within seconds."""
+    """The message that asks a board for a task, which may take `limit` seconds."""
     match task:
         case Measure():
             numbers = ("number", "ceiling_ns", "usual_ns", "build_ns", "rounding")
@@ -105,7 +104,7 @@ def asked(task: Measure | Again, limit: float) -> Message:
 
 
 def task_from(message: Message) -> tuple[Measure | Again, float]:
-    """The task that a message asks for, and its limit."""
+    """The task that a message asks for, and the most seconds that it may take."""
     fields = message.checked
     limit = fields.number("limit", most=3600.0)
     if message.kind == "again":
@@ -129,7 +128,7 @@ def answered(result: Measured | Failed | Passes) -> Message:
 
 
 def result_from(message: Message) -> Measured | Failed | Passes:
-    """The result in a message; raises Damaged for any other."""
+    """The result of a task in a message; raises Damaged for any other message."""
     fields = message.checked
     if message.kind == "passes":
         return Passes(
@@ -160,7 +159,7 @@ def _time(entry: Fields) -> float:
 
 
 def device_json(device: Device) -> dict[str, Any]:
-    """The device as plain values; where its runtime lies is nobody's business."""
+    """The device as plain values, without the path of its runtime."""
     return {**asdict(device), "library": ""}
 
 

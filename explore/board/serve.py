@@ -1,8 +1,8 @@
-"""The server of a board: it listens, admits who knows the token, and measures what it is given.
+"""The server of a board: it listens, admits callers that know the token, and measures the variants
+that they send.
 
-What is given is OpenCL text from whoever knows the token, to be built and run: so it listens on
-loopback unless it is told otherwise.
-"""
+A caller sends OpenCL text to be built and run. So the server listens on loopback only, unless it is
+told otherwise."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,8 +40,8 @@ RIGHT, EXACT = "right.", "exact."  # before the numbers of results
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a run gives a board once: inputs of real and of whole numbers, which of them vary from
-    run to run, and what is right."""
+    """What a run sends to a board once: inputs of real and of whole numbers, the names of those
+    that vary from run to run, and the right results."""
 
     inputs: dict[str, Array]
     whole: dict[str, Array]
@@ -51,7 +51,7 @@ class Given:
 
 
 def given_message(given: Given) -> Message:
-    """The message with what a run gives a board."""
+    """The message with what a run sends to a board once."""
     right, arrays = given.reference, dict[str, Array]()
     arrays |= {f"{INPUT}{name}": array for name, array in given.inputs.items()}
     arrays |= {f"{WHOLE}{name}": array for name, array in given.whole.items()}
@@ -67,7 +67,7 @@ def given_message(given: Given) -> Message:
 
 
 def given_from(message: Message) -> Given:
-    """What a run gives, in a message; raises Damaged for any other."""
+    """What a run sends once, read from a message; raises Damaged for any other message."""
     fields, arrays = message.checked, message.arrays
     outputs, meant = _numbered(arrays, RIGHT), _numbered(arrays, EXACT)
     scales = [_scale(entry) for entry in fields.objects("exact", MOST_ARRAYS)]
@@ -83,7 +83,7 @@ def given_from(message: Message) -> Given:
 
 
 def _numbered(arrays: Mapping[str, Array], prefix: str) -> tuple[Array, ...]:
-    """The arrays called by the prefix and 0, 1, … up to the first that is missing."""
+    """The arrays whose names are the prefix and 0, 1, …, up to the first number that is missing."""
     names = takewhile(arrays.__contains__, (f"{prefix}{k}" for k in count()))
     return tuple(arrays[name] for name in names)
 
@@ -97,8 +97,8 @@ def _named(arrays: Any, prefix: str) -> dict[str, Array]:
 
 
 def serve(device: Device, host: str, port: int, token: bytes, rounds: int | None = None) -> None:
-    """Serve runs one after the other, for ever or so many of them; a run that breaks off, and one
-    that does not know the token, leave the server as it was."""
+    """Serve runs one after the other: `rounds` of them, or for ever if that is None. A run that
+    breaks off, or does not know the token, does not end the server."""
     with Listener((host, port), authkey=token) as listener:
         print(f"serving {device.name} on {listener.address[0]}:{listener.address[1]}", flush=True)
         served = 0
@@ -114,7 +114,7 @@ def serve(device: Device, host: str, port: int, token: bytes, rounds: int | None
 
 
 def _served(device: Device, connection: "Connection[Any, Any]") -> None:
-    """Serve one run until it leaves."""
+    """Serve one run on its connection until it closes that."""
     pool: Pool[Any, Any] | None = None
     try:
         send(connection, Message("hello", {"version": version(), "device": device_json(device)}))
@@ -165,7 +165,8 @@ def _meter(device: Device, given: Given) -> Meter:
 
 
 def _measured(state: Meter, task: Any) -> Any:
-    """The outcome of a task; texts that do not fit their launches are the sender's mistake."""
+    """The outcome of a task. If the texts do not fit their launches, the outcome is a failure: it
+    is the sender's mistake."""
     try:
         return measure(state, task)
     except (ValueError, KeyError) as error:

@@ -1,2 +1,1 @@
-"""Workers on other machines: builds go to any worker of a cluster, measurements to those that own a
-device."""
+"""Clusters: workers on other machines. Any worker can build; those that own a device measure."""

@@ -1,4 +1,5 @@
-"""A cluster of Dask.distributed, joined: its workers, their devices, and what they do for a run."""
+"""A Dask.distributed cluster that a run has joined: its workers, their devices, and what they do
+for the run."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -34,8 +35,8 @@ ASKED = 180.0  # seconds for the limits of a device
 
 @dataclass(slots=True)
 class Cluster:
-    """A cluster as a run uses it; `client` is Dask's. Workers that are asked who they are are
-    futures until they have answered."""
+    """A cluster as a run uses it; `client` is Dask's. Each worker is asked once which version and
+    devices it has; until it answers, that answer is a future."""
 
     client: Any
     note: Callable[[str], None]
@@ -43,8 +44,8 @@ class Cluster:
     _hired: dict[str, Hired | None] = field(default_factory=dict)
 
     def hired(self) -> dict[str, Hired]:
-        """The workers that are there now, by address, as far as they have told who they are; one of
-        another version is left out, and that is noted."""
+        """The workers that are connected now and have told who they are, by address. A worker with
+        another version is left out, which is noted."""
         there = self._there()
         for worker, told in there.items():
             if worker not in self._asked:
@@ -57,7 +58,8 @@ class Cluster:
         return {w: h for w in there if (h := self._hired.get(w)) is not None}
 
     def _accepted(self, worker: str, answer: Any) -> Hired | None:
-        """What a worker told of itself; None if it cannot work for us, and that is noted."""
+        """The worker as its answer describes it; None if it cannot work for this run, which is
+        noted."""
         if answer.status != "finished":
             self.note(f"{worker} is left out: it cannot load convlift {version()}")
             return None
@@ -68,8 +70,8 @@ class Cluster:
         return hired
 
     def kinds(self) -> tuple[Device, ...]:
-        """A device of each kind that workers own; waits until a worker with a device is there, and
-        for a while until all that are there have told what they own."""
+        """A device of each kind that workers own. It waits until a worker with a device is
+        connected, and then for some time until all connected workers have told what they own."""
         until = time.monotonic() + JOINING
         while True:
             found = [h.device for h in self.hired().values() if h.device is not None]
@@ -84,25 +86,27 @@ class Cluster:
             time.sleep(0.1)
 
     def _all_told(self) -> bool:
-        """True if every worker that is there has told who it is."""
+        """True if all connected workers have told who they are."""
         return self._there().keys() <= self._hired.keys()
 
     def _there(self) -> Mapping[str, Mapping[str, Any]]:
-        """The workers that the scheduler knows, by address, with what they told it."""
+        """The workers that the scheduler knows now, by address, with what they told the
+        scheduler."""
         there: Mapping[str, Mapping[str, Any]] = self.client.scheduler_info(n_workers=-1)["workers"]
         return there
 
     @property
     def address(self) -> str:
-        """The address of the scheduler, where others join the same cluster."""
+        """The address of the scheduler, at which other processes join the same cluster."""
         return str(self.client.scheduler.address)
 
     def _builders(self) -> Mapping[str, Device | None]:
-        """The workers that own no device; with them a device of their machine, if it has one."""
+        """The workers that own no device, by address, each with a device of its machine (None: it
+        has none)."""
         return {w: next(iter(h.here), None) for w, h in self.hired().items() if h.device is None}
 
     def _owners(self, device: Device) -> Mapping[str, Device]:
-        """The workers that own a device of this kind, each with its own."""
+        """The workers that own a device of the same kind as `device`, each with its own."""
         return {
             worker: hired.device
             for worker, hired in self.hired().items()
@@ -118,15 +122,15 @@ class Cluster:
         return ClusterPool(self.client, self._builders, recipe, self.note)
 
     def meters(self, file: Path, program: Program, options: Options, device: Device) -> Workers:
-        """The workers that own devices of a kind; the right results go to them with the recipe."""
+        """The workers that own devices of this kind; the right results are sent to them."""
         error = largest_error(program, options.max_error)
         setup = partial(_meter, program, options.seed, file.read_bytes(), error)
         recipe = Recipe(measure, setup, "run", RUN_LIMIT)
         return ClusterPool(self.client, partial(self._owners, device), recipe, self.note)
 
     def instructions(self, device: Device) -> tuple[str, ...]:
-        """The instructions that a device carries out, tried by a worker that owns one of its
-        kind."""
+        """The names of the instructions that a device really has, found by a worker that owns one
+        of its kind."""
         return tuple(self._by_an_owner(own_instructions, device))
 
     def limits(self, device: Device) -> Mapping[str, float | None]:
@@ -134,7 +138,8 @@ class Cluster:
         return dict(self._by_an_owner(roofline, device))
 
     def _by_an_owner(self, ask: Callable[[Device], Any], device: Device) -> Any:
-        """What a function says of its own device on a worker that owns one of a kind."""
+        """The result of `ask`, called on a worker that owns a device of this kind with the worker's
+        device."""
         worker, own = next(iter(self._owners(device).items()))
         asked = self.client.submit(ask, own, workers=[worker], pure=False, retries=0)
         return asked.result(timeout=ASKED)
@@ -150,15 +155,15 @@ def _builder(device: Device | None, group: int, half: bool, own: Device | None) 
 def _meter(
     program: Program, seed: int, reference: bytes, error: float, own: Device | None
 ) -> "partial[Any]":
-    """The setup of a worker that measures on the device `own`."""
+    """The state of a worker that measures on its device `own`."""
     assert own is not None
     return partial(meter, own, program, seed, reference, error)
 
 
 @contextmanager
 def joined(address: str, jobs: int, note: Callable[[str], None]) -> Iterator[Cluster]:
-    """The cluster at an address such as `tcp://host:8786`; `local` is one on this machine, with a
-    worker for each device and `jobs` that build."""
+    """The cluster at an address such as `tcp://host:8786`. For the address `local` it is started on
+    this machine, with a worker for each device and `jobs` workers that build."""
     try:
         from distributed import Client, Nanny, Scheduler, SpecCluster
     except ImportError:

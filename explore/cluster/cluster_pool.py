@@ -1,10 +1,8 @@
 """A pool whose workers are those of a cluster: each has one task at a time, and may be lost or
 hang.
 
-Which worker has which task is decided here, so that it is known what a lost worker had in its
-hands: that is tried elsewhere. A worker that does not answer long after its task's limit is left
-out.
-"""
+The pool decides which worker gets which task. So it knows what a lost worker had, and gives that to
+another one. A worker that does not answer until long after its task's limit is used no more."""
 
 import contextlib
 import os
@@ -42,7 +40,7 @@ class _Task:
 
 @dataclass(slots=True)
 class _Held:
-    """What a worker has in its hands: a task, or None while it prepares; and until when."""
+    """What a worker is doing: a task (None: it prepares for tasks), and until when it may take."""
 
     task: _Task | None
     future: Any
@@ -51,7 +49,8 @@ class _Held:
 
 
 class ClusterPool:
-    """Workers of a cluster that do the tasks of a recipe; those that join later are hired too."""
+    """Workers of a cluster that carry out the tasks of a recipe; workers that join the cluster
+    later are used, too."""
 
     def __init__(
         self, client: Any, find: Find, recipe: Recipe, note: Callable[[str], None]
@@ -75,20 +74,22 @@ class ClusterPool:
 
     @property
     def pending(self) -> int:
-        """The number of submitted tasks whose results were not handed back yet."""
+        """The number of submitted tasks whose results were not handed out yet."""
         doing = sum(held.task is not None for held in self._held.values())
         return len(self._waiting) + doing + len(self._finished)
 
     @property
     def free(self) -> int:
-        """The number of further tasks that would start at once; one at least can wait."""
+        """How many more tasks can usefully be submitted: as many as would start at once; one if no
+        task waits and all workers are busy, and if there are no workers."""
         return max(0, max(1, len(self._idle)) - len(self._waiting)) if self._any() else 1
 
     def _any(self) -> bool:
         return bool(self._idle or self._held)
 
     def submit(self, task: Any, timeout: float | None = None) -> None:
-        """Give the workers a task, which waits until one is free."""
+        """Submit a task, which waits until a worker is free; it may take `timeout` seconds (None:
+        the usual limit)."""
         self._waiting.append(_Task(task, self._limit if timeout is None else timeout))
         self._dispatch()
 
@@ -97,24 +98,26 @@ class ClusterPool:
         return [done for _, done in wait_any([self], timeout)]
 
     def map(self, tasks: Sequence[Any], timeout: float | None = None) -> Iterator[Done[Any, Any]]:
-        """The results of all tasks, in the order in which they finish."""
+        """The results of all tasks, in the order in which they finish; `timeout` is the most
+        seconds that a task may take."""
         for task in tasks:
             self.submit(task, timeout)
         while self.pending:
             yield from self.results()
 
     def connections(self) -> "list[Connection[Any, Any]]":
-        """The connection that has something to read when a worker has news."""
+        """The connection that can be read once a worker has something to report."""
         return [self._ear]
 
     def finished(self) -> list[Done[Any, Any]]:
-        """The tasks that have finished and were not handed back yet."""
+        """The finished tasks that were not handed out yet."""
         found = list(self._finished)
         self._finished.clear()
         return found
 
     def step(self) -> None:
-        """Take in news of workers, look who is there, and give waiting tasks to free ones."""
+        """Take in what workers report, notice workers that came or went, and give waiting tasks to
+        free workers."""
         while self._ear.poll():
             os.read(self._ear.fileno(), 4096)
         with contextlib.suppress(Empty):
@@ -131,8 +134,8 @@ class ClusterPool:
         self._dispatch()
 
     def _mind(self, now: float) -> None:
-        """Say it once where tasks wait and no worker is left; a UserError if none has come for
-        long."""
+        """Note once that tasks wait and no worker is left; a UserError if none has come for a long
+        time."""
         if self._any() or not self._waiting:
             self._alone = None
         elif self._alone is None:
@@ -147,7 +150,8 @@ class ClusterPool:
     # ---- workers
 
     def _look(self, there: Mapping[str, Any]) -> None:
-        """Hire workers that are new, and take tasks back from those that are gone."""
+        """Begin to use new workers, and take back the tasks of those that are gone; `there` are the
+        workers connected now."""
         for worker in [w for w in (*self._held, *self._idle) if w not in there]:
             self._lose(worker, "was lost")
         for worker, device in there.items():
@@ -157,7 +161,7 @@ class ClusterPool:
                 self._give(worker, None, START, prepare, self._recipe, device)
 
     def _lose(self, worker: str, what: str) -> None:
-        """Take back what a worker had in its hands."""
+        """Take back the task of a lost worker; `what` says how it was lost."""
         held = self._held.pop(worker, None)
         if worker in self._idle:
             self._idle.remove(worker)
@@ -171,7 +175,7 @@ class ClusterPool:
         self._note(told)
 
     def _again(self, task: _Task) -> None:
-        """Let a task wait again, unless it cost too many workers."""
+        """Let a task wait again, unless too many workers were lost with it: then it has failed."""
         task.lost += 1
         if task.lost < TRIES:
             self._waiting.appendleft(task)
@@ -180,7 +184,7 @@ class ClusterPool:
             self._finished.append(Done(task.task, failed, 0.0))
 
     def _give(self, worker: str, task: _Task | None, limit: float, *call: Any) -> None:
-        """Let a worker, and no other, call a function."""
+        """Let this worker, and no other, call a function, for a task or (None) to prepare."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph")  # a recipe has what is right
             future = self._client.submit(
@@ -191,13 +195,13 @@ class ClusterPool:
         future.add_done_callback(lambda done: self._rang(worker, done))
 
     def _rang(self, worker: str, future: Any) -> None:
-        """Note that a worker has news; another thread calls this."""
+        """Note that a worker has finished a call; another thread calls this method."""
         self._news.put((worker, future))
         with contextlib.suppress(OSError):
             os.write(self._bell, b".")
 
     def _hear(self, worker: str, future: Any) -> None:
-        """Take in the end of what a worker had in its hands."""
+        """Take in the result of what a worker was doing."""
         held = self._held.get(worker)
         if held is None or held.future is not future:
             return
@@ -219,7 +223,7 @@ class ClusterPool:
             self._give(worker, task, task.limit, do, self._key, pickle.dumps(task.task), task.limit)
 
     def close(self) -> None:
-        """Forget what the workers were doing, and let them end their children."""
+        """Forget all tasks, and let the workers end their child processes."""
         for held in self._held.values():
             with contextlib.suppress(Exception):
                 held.future.cancel()
@@ -244,7 +248,7 @@ class ClusterPool:
 
 
 def _said(future: Any) -> str:
-    """The words of the error that a task on a worker ended with."""
+    """The message of the error with which a task ended on a worker."""
     try:
         error = future.exception(timeout=5)
     except Exception as error_of_asking:

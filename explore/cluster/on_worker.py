@@ -1,9 +1,6 @@
-"""What a worker of a cluster does: it keeps pools of child processes like those of a run on one
-machine, and hands each task to one of them.
-
-So a crash or a hang costs a child, which the worker replaces; the worker itself stays. A pool is
-known by the hash of its recipe.
-"""
+"""The functions that run on a worker of a cluster. The worker keeps pools of child processes, like
+those of a run on one machine, and hands each task to a child. A crash or a hang costs a child,
+which is replaced, and not the worker. The key of a pool is the hash of its recipe."""
 
 import hashlib
 import pickle
@@ -23,8 +20,8 @@ MOST = 4  # pools of a worker, the oldest of which make room
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a worker needs to do tasks: the function, the maker of its setup from the device that
-    the worker owns (None: it builds), and the limits of a pool."""
+    """What a worker needs for tasks: the function, the function that makes the children's state
+    from the device that the worker owns (None: it builds), and the limits of the pool."""
 
     function: Callable[..., Any]
     setup: Callable[[Device | None], Callable[[], Any]]
@@ -35,8 +32,8 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Hired:
-    """A worker as it told itself: the version of convlift, its device if it owns one, and the
-    devices of its machine."""
+    """A worker as it describes itself: its version of convlift, the device that it owns (None:
+    none), and all devices of its machine."""
 
     version: str
     device: Device | None
@@ -54,7 +51,8 @@ _keeping = Lock()
 
 
 def describe(owned: int | None) -> Hired:
-    """The worker that runs this, which owns the device of a number on its machine, or none."""
+    """The description of the worker that runs this function; `owned` is the number of its device on
+    its machine (None: it owns none)."""
     here = working(devices())
     own = next((d for d in here if d.index == owned), None)
     return Hired(version(), own, here)
@@ -66,7 +64,7 @@ def key_of(recipe: bytes) -> str:
 
 
 def prepare(recipe: bytes, device: Device | None) -> None:
-    """Make the pool of a recipe on this worker, in place of those of the runs before it."""
+    """Make the pool of a recipe on this worker; pools of earlier runs are ended."""
     with _keeping:
         if key_of(recipe) in _kept:
             return
@@ -86,7 +84,7 @@ def prepare(recipe: bytes, device: Device | None) -> None:
 
 
 def do(key: str, task: bytes, limit: float | None) -> bytes:
-    """The pickle of a task's result and of the seconds that it took, by the pool of a recipe."""
+    """The pickled result of a task, and the seconds that it took, from the pool with this key."""
     kept = _kept[key]
     with kept.lock:
         kept.pool.submit(pickle.loads(task), limit)
@@ -95,7 +93,7 @@ def do(key: str, task: bytes, limit: float | None) -> bytes:
 
 
 def dismiss(key: str) -> None:
-    """End the pool of a recipe on this worker."""
+    """End the pool with this key on this worker."""
     with _keeping:
         if (kept := _kept.pop(key, None)) is not None:
             kept.pool.close()
@@ -109,6 +107,6 @@ def owned_by(resources: Mapping[str, float]) -> int | None:
 
 
 def outcome(answer: bytes) -> tuple[Any | Failed, float]:
-    """The result and the seconds in what `do` gave."""
+    """The result and the seconds in an answer of `do`."""
     result, seconds = pickle.loads(answer)
     return result, float(seconds)

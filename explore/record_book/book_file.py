@@ -1,8 +1,7 @@
-"""The SQLite file of a record book: where it lies, and how it is opened and checked.
+"""The SQLite file of a record book: where it is, how it is opened, and how it is checked.
 
-Many processes may read and write at once: the file keeps a write-ahead log, and each change is a
-transaction. A file may come from anybody, so it must hold our tables and nothing else.
-"""
+Many processes may read and write it at once: it has a write-ahead log, and each change is a
+transaction. A file may come from anybody, so it must hold our tables and nothing else."""
 
 import os
 import sqlite3
@@ -49,8 +48,8 @@ ABSENT = {1: ("device_facts", "code"), 2: ("code",)}  # tables, by format
 
 
 def user_file() -> Path | None:
-    """The file of this user's records: what the environment variable names, else one in the data
-    folder of the platform; None if the variable is empty."""
+    """The file of this user's record book: the one that the environment variable names, else one in
+    the platform's data folder; None if the variable is set and empty."""
     named = os.environ.get(VARIABLE)
     if named is not None:
         return Path(named) if named else None
@@ -61,7 +60,8 @@ def user_file() -> Path | None:
 
 
 def connect(file: Path) -> tuple[sqlite3.Connection, bool]:
-    """The connection to a book, made if it is not there, and True if it can be written to."""
+    """A connection to the record book in a file, which is made if it does not exist; and True if it
+    can be written to."""
     if file.exists() and not file.is_file():
         raise UserError(f"expected the file of a record book, found the folder {file}")
     writable = not file.exists() or all(os.access(p, os.W_OK) for p in (file, file.parent))
@@ -86,13 +86,14 @@ def connect(file: Path) -> tuple[sqlite3.Connection, bool]:
 
 
 def absent_from(connection: sqlite3.Connection) -> tuple[str, ...]:
-    """The tables that a book of an older format lacks, which only reading leaves so."""
+    """The tables that an older record book lacks; they are absent only where it cannot be written
+    to."""
     return ABSENT.get(_format(connection), ())
 
 
 def patiently(act: Callable[[], T]) -> T:
-    """The result of an act on a book, tried again while other processes are writing: SQLite's own
-    patience does not cover every case in which it is told to wait."""
+    """The result of `act`, an operation on a record book, repeated while other processes write:
+    SQLite's own waiting does not cover every case."""
     until = time.monotonic() + PATIENCE
     while True:
         try:
@@ -105,7 +106,7 @@ def patiently(act: Callable[[], T]) -> T:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    """Create the tables that are missing: all in a file that is empty, some in one of an older
+    """Create the missing tables: all of them in an empty file, the newer ones in a file of an older
     format."""
     connection.execute("BEGIN IMMEDIATE")
     try:

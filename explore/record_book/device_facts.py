@@ -27,7 +27,7 @@ class DeviceFacts:
 
 
 def facts_from(text: str) -> DeviceFacts:
-    """The facts in a text that `dump` gave; raises Damaged for any other."""
+    """The facts of a device in a text that `dump` made; raises Damaged for any other text."""
     found = loaded(text, "facts")
     limits = found.fields("limits")
     number = partial(limits.number, most=NEVER * 1e3)

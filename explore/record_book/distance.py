@@ -1,4 +1,4 @@
-"""The distance between programs: how far one is from being a guide to another."""
+"""The distance between programs, which says how much variants of one tell about another."""
 
 import math
 from collections.abc import Mapping
@@ -10,8 +10,9 @@ LEAST_SHARED = 0.5  # of their nodes: below that, a program says nothing about t
 
 
 def distance(a: Identity, b: Identity) -> float:
-    """The distance between two programs: of one shape, the mean number of doublings between their
-    sizes; of two, more, by the nodes that they do not share; infinite if these are too many."""
+    """The distance between two programs. If they have the same shape, it is the mean number of
+    doublings between their sizes; if not, it is larger, by the nodes that only one has, and
+    infinite if these are too many."""
     if a.shape == b.shape and len(a.sizes) == len(b.sizes):
         return doublings(a.sizes, b.sizes)
     common = shared(a.kinds, b.kinds)
@@ -22,14 +23,16 @@ def distance(a: Identity, b: Identity) -> float:
 
 
 def doublings(a: tuple[int, ...], b: tuple[int, ...]) -> float:
-    """The mean number of doublings between numbers of two equally long lists."""
+    """The mean number of doublings between the numbers at the same places of two equally long
+    lists."""
     if not a:
         return 0.0
     return sum(abs(_log(x) - _log(y)) for x, y in zip(a, b, strict=True)) / len(a)
 
 
 def shared(a: Mapping[str, int], b: Mapping[str, int]) -> float:
-    """The share of nodes that two counts of nodes have in common, from 0 to 1."""
+    """The share of nodes that two programs have in common, from 0 to 1, by how often each node
+    occurs."""
     names = a.keys() | b.keys()
     most = sum(max(a.get(n, 0), b.get(n, 0)) for n in names)
     return sum(min(a.get(n, 0), b.get(n, 0)) for n in names) / most if most else 1.0
@@ -40,5 +43,6 @@ def _logs(sizes: tuple[int, ...]) -> float:
 
 
 def _log(n: int) -> float:
-    """The logarithm of a size to base 2; zero and negative sizes stand apart from it."""
+    """The logarithm of a size, log2(1 + |n|), with the sign of n: also defined for zero and
+    negative sizes."""
     return math.copysign(math.log2(1 + abs(n)), n)

@@ -40,11 +40,9 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A variant's outcome as a book keeps it, without plan and derivation: these are made again.
-
-    `here` is false for what was measured elsewhere and merged. `kernels` is the key of the
-    variant's kernels.
-    """
+    """A variant's outcome as a record book keeps it, without plan and derivation, which are made
+    again when needed. `here` is false if it was measured elsewhere and merged. `kernels` is the key
+    of the variant's kernels."""
 
     subject: Subject
     place: Place
@@ -57,14 +55,15 @@ class Entry:
 
     @property
     def time_ns(self) -> float | None:
-        """The time that was measured to the end; None for what failed or was given up."""
+        """The time in nanoseconds, if it was measured to the end; None if the variant failed or was
+        given up."""
         outcome = self.record.outcome
         done = isinstance(outcome, Measured) and not outcome.stopped_early
         return self.record.time_ns if done else None
 
 
 def entry_of(record: Record, subject: Subject, place: Place, version: str) -> Entry:
-    """The entry of a record that was measured here: what is made again, and long words, left
+    """The entry of a record that was measured here; plan, derivation and long messages are left
     out."""
     variant, outcome = record.variant, record.outcome
     if isinstance(outcome, Failed):
@@ -106,7 +105,7 @@ def entry_json(entry: Entry) -> dict[str, Any]:
 
 
 def entry_from(values: Mapping[str, Any], here: bool = False) -> Entry:
-    """The entry in values that `entry_json` gave; raises Damaged for any others."""
+    """The entry in an object that `entry_json` made; raises Damaged for any other object."""
     fields = Fields.of(dict(values), "record")
     record, details = fields.fields("record"), dict(fields.fields("record").values)
     kernels = record.given("key", lambda n: record.text(n, 64), "")

@@ -1,8 +1,8 @@
-"""Books exported as lines of JSON and merged from such files, from other books and from runs.
+"""Record books exported as lines of JSON, and merged from such files, from other record books and
+from runs.
 
-What is merged is data: each line is checked, their number and length are bounded, and an entry
-counts as measured elsewhere, even one of this user's own.
-"""
+Merged entries are not trusted: each line is checked, their number and length are limited, and an
+entry counts as measured elsewhere, even if it is this user's own."""
 
 import json
 from collections.abc import Iterator
@@ -37,8 +37,8 @@ def lines_of(book: RecordBook) -> Iterator[str]:
 
 
 def merge(book: RecordBook, file: Path) -> int:
-    """Add the entries of a file, another book or an exported one, to a book as measured elsewhere;
-    returns how many. Nothing is added of a file that is damaged."""
+    """Add the entries of a file (another record book, or an exported one) or of a run to a record
+    book, as measured elsewhere; returns how many. If the file is damaged, nothing is added."""
     return book.add(replace(entry, here=False) for entry in _entries(file))
 
 
@@ -57,7 +57,7 @@ def _entries(file: Path) -> list[Entry]:
 
 
 def _of_run(folder: Path) -> list[Entry]:
-    """The entries of a run: of each variant the latest outcome."""
+    """The entries of a run in a folder: the latest outcome of each variant."""
     with Store.read(folder) as store:
         known, records = store.environment, latest(store.records())
     program = parse(known.program_run, known.name)

@@ -1,4 +1,5 @@
-"""The identity of a program up to names: its shape, its sizes, and how often each node occurs."""
+"""The identity of a program, which does not depend on names: its shape, its sizes, and how often
+each node occurs."""
 
 # key: e term, p pattern
 
@@ -27,7 +28,7 @@ class Identity:
 
 @dataclass(slots=True)
 class _Reader:
-    """The sizes and the nodes that were met so far in a program."""
+    """The sizes and nodes of a program that were met so far, while it is read for its identity."""
 
     sizes: list[int] = field(default_factory=list)
     kinds: Counter[str] = field(default_factory=Counter)
@@ -59,7 +60,8 @@ class _Reader:
         raise AssertionError(f"expected a program of numbers, found {type(value).__name__}")
 
     def _node(self, e: Expr, bound: Mapping[str, int]) -> Any:
-        """The node's name, with what it does if its kind leaves that open, and its fields."""
+        """The name of a node, with its operation if nodes of its kind have several, and its
+        fields."""
         name = type(e).__name__
         self.kinds[f"{name} {getattr(e, 'op', '')}".strip()] += 1
         return [name, *(self.told(getattr(e, part), bound) for part in fields_of(e))]
@@ -79,8 +81,8 @@ class _Reader:
 
 
 def identity_of(program: Program) -> Identity:
-    """The identity of a program whose sizes are numbers: programs that differ in names alone have
-    the same one, and programs that differ in sizes too the same shape."""
+    """The identity of a program whose sizes are numbers. Programs that differ only in names have
+    the same identity; programs that differ only in names and sizes have the same shape."""
     reader = _Reader()
     params = [[param.const, reader.type(param.var.type)] for param in program.params]
     bound = {param.var.name: number for number, param in enumerate(program.params)}
@@ -90,13 +92,14 @@ def identity_of(program: Program) -> Identity:
 
 
 def _with(p: Pattern, bound: Mapping[str, int]) -> Mapping[str, int]:
-    """The variables in scope below a pattern; one that binds a name anew hides the outer one."""
+    """The numbers of the variables in scope inside a pattern: those of `bound`, with its own added
+    or replaced."""
     depth = max(bound.values(), default=-1) + 1
     return {**bound, **{v.name: depth + i for i, v in enumerate(variables(p))}}
 
 
 def _form(p: Pattern) -> Any:
-    """The pattern without its names: a dot, or a list of patterns."""
+    """The pattern without names: a dot for a variable, a list for a tuple."""
     return "." if isinstance(p, Var) else list(_forms(p))
 
 

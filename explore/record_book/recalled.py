@@ -1,9 +1,9 @@
-"""What a search begins from: the variants that a book knows of a program, and of those near it.
+"""What a search begins from: the variants that a record book knows of its program, and of similar
+programs.
 
-Only what was measured here, on this device with this driver, by this version, counts as tried. The
-rest are hints: their constraints are asked again, their proofs made again, their times measured
-again.
-"""
+Only variants measured here, on this device with this driver and by this version, count as tried.
+All others are hints: their constraints are checked, their kernels proved, and their times measured
+again."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -35,8 +35,9 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What a book knows: the front of the same program (`again`), the names of its variants that
-    were tried, hints from elsewhere, and records from which kernels' times are learned."""
+    """What a record book knows for a search: the front of the same program (`again`), the names of
+    its variants that were tried, hints from elsewhere, and records from which the times of kernels
+    are learned."""
 
     again: tuple[Entry, ...] = ()
     tried: frozenset[str] = frozenset()
@@ -49,13 +50,13 @@ class Recalled:
         return tuple(dict.fromkeys([*map(hint_of, self.again), *self.hints]))
 
     def budget(self, variants: int) -> int:
-        """The number of variants to try where `variants` are asked for: those that were tried here
-        count, and the known front is measured again."""
+        """The number of variants to try if the user asks for `variants`: those that were tried here
+        before count, and the known front is measured again in any case."""
         return max(len(self.again), variants - len(self.tried)) if self.tried else variants
 
     def settles(self, variants: int) -> bool:
-        """True if as many variants were tried here as are asked for: nothing is searched, and only
-        the known front is measured again."""
+        """True if at least `variants` variants were tried here before: then nothing is searched,
+        and only the known front is measured again."""
         return bool(self.again) and len(self.tried) >= variants
 
 
@@ -76,8 +77,8 @@ def recalled(
     options: Options,
     before: float | None = None,
 ) -> Recalled:
-    """What a book knows for a search with these options; with `before`, what it knew at that time
-    since 1970."""
+    """What a record book knows of a program for a search with these options; with `before` (seconds
+    since 1970), what it knew at that time."""
     same = [e for e in book.of_program(identity, before) if _asked_for(e, options)]
     own = [e for e in same if _counts(e, place, version)]
     again = front_of(own)[:AGAIN]
@@ -105,15 +106,16 @@ def front_of(entries: Iterable[Entry]) -> list[Entry]:
 def nearest(
     book: RecordBook, identity: Identity, place: Place, before: float | None = None
 ) -> list[Identity]:
-    """The other programs that are nearest to one, of those of which something ran on the device."""
+    """The other programs in a record book that are nearest to one, the nearest first; only those of
+    which a variant ran on this device."""
     known = book.on_device(place.device, place.platform, before)
     far = [(distance(identity, other), n) for n, other in enumerate(known) if other != identity]
     return [known[n] for d, n in sorted(far)[:NEAREST] if d != float("inf")]
 
 
 def _hints(elsewhere: Sequence[Entry], near: Sequence[Sequence[Entry]]) -> Iterator[Hint]:
-    """The hints of the same program from elsewhere, then those of near programs in turns; of each
-    the front first, then what else is fast."""
+    """The hints from the same program elsewhere, then those from near programs, one of each in
+    turn. Of each program, the front comes first, and other fast variants follow."""
     ranked = [_ranked(several) for several in (elsewhere, *near)]
     for turn in range(HINTS):
         for several in ranked:
@@ -126,7 +128,8 @@ def _ranked(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _counts(entry: Entry, place: Place, version: str) -> bool:
-    """True if an entry was measured here, by this version: such a variant counts as tried."""
+    """True if an entry's variant counts as tried: it was measured here, on this device and by this
+    version."""
     return entry.here and entry.place == place and entry.version == version
 
 
@@ -136,7 +139,7 @@ def _on(entry: Entry, place: Place) -> bool:
 
 
 def _asked_for(entry: Entry, options: Options) -> bool:
-    """True if the options of a search leave room for an entry's variant."""
+    """True if the options of a search allow the variant of an entry."""
     families = not options.families or entry.record.variant.family in options.families
     memory = entry.memory_bytes
     return families and (

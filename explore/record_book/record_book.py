@@ -30,8 +30,8 @@ _FIELDS = ("shape", "sizes", "kinds", "name", "program", "device", "platform", "
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A line on what a book holds of a program on a device by one version: how many variants, how
-    many of them failed, and the least time in nanoseconds."""
+    """A summary of what a record book holds of a program, on a device and by a version: how many
+    variants, how many of them failed, and the least time in nanoseconds."""
 
     name: str
     sizes: str
@@ -44,7 +44,7 @@ class Summary:
 
 
 class RecordBook:
-    """A record book, opened; entries are added and found by program and device."""
+    """An open record book: entries are added to it, and found by program and device."""
 
     def __init__(self, file: Path, limit_bytes: int = LIMIT) -> None:
         self.file, self._limit = file, limit_bytes
@@ -53,8 +53,8 @@ class RecordBook:
             self._absent = absent_from(self._connection)
 
     def add(self, entries: Iterable[Entry]) -> int:
-        """Keep entries, durable against the end of this process on return; each replaces an
-        earlier one of the same variant. The result is how many they were."""
+        """Keep entries; on return they outlive the end of this process. An entry replaces an
+        earlier one of the same variant. Returns how many were kept."""
         rows = list(entries)
         if not self.writable:
             raise UserError(f"cannot write {self.file}: it is read-only")
@@ -113,8 +113,7 @@ class RecordBook:
         return list(self._entries(where, key))
 
     def on_device(self, device: str, platform: str, before: float | None = None) -> list[Identity]:
-        """The identities of the programs of which something ran on a device, whatever its
-        driver."""
+        """The identities of the programs of which a variant ran on a device, with any driver."""
         sql = """SELECT DISTINCT shape, sizes, kinds FROM subject
   JOIN entry ON entry.subject = subject.id JOIN place ON place.id = entry.place
   WHERE device = ? AND platform = ? AND unix_s <= ? AND status = 'measured'"""
@@ -140,7 +139,8 @@ class RecordBook:
         ]
 
     def _entries(self, more: str, key: Sequence[Any]) -> Iterator[Entry]:
-        """The entries that a condition finds; those that nobody can read are left out."""
+        """The entries that the SQL condition `more` with the values `key` selects; entries that
+        cannot be read are left out."""
         for row in self._rows(f"{_JOINED} {more}", key):
             fields = dict(zip((*_FIELDS, "version", "here", "details"), row, strict=True))
             yield from _readable(fields, _entry)
@@ -148,7 +148,8 @@ class RecordBook:
     # ---- facts of devices
 
     def keep_facts(self, place: Place, version: str, facts: DeviceFacts, unix_s: float) -> None:
-        """Keep what a version found out about a device; it replaces what it found out before."""
+        """Keep the facts of a device that a version found; they replace those that it found
+        before."""
         with self._changing():
             self._connection.execute(
                 "INSERT OR REPLACE INTO device_facts VALUES (?, ?, ?, ?)",
@@ -156,7 +157,7 @@ class RecordBook:
             )
 
     def facts(self, place: Place, version: str) -> DeviceFacts | None:
-        """What a version found out about a device; None if that is not known."""
+        """The facts of a device that a version found; None if there are none."""
         if "device_facts" in self._absent:
             return None
         sql = """SELECT facts FROM device_facts JOIN place ON place.id = device_facts.place
@@ -179,7 +180,7 @@ class RecordBook:
             return None
 
     def keep_code(self, key: str, text: str) -> None:
-        """Keep a text under a key, and forget the oldest beyond the most that are kept."""
+        """Keep a text under a key; if there are too many texts then, the oldest are forgotten."""
         with self._changing():
             self._connection.execute(
                 "INSERT OR REPLACE INTO code VALUES (?, ?, ?)",
@@ -193,8 +194,9 @@ class RecordBook:
     # ---- its size
 
     def forget(self, *, other_than: str | None = None, before: float = 0.0) -> int:
-        """Forget entries of versions other than one, if it is given, and those that were measured
-        before a time since 1970; returns how many."""
+        """Forget all entries and facts of devices but those of the version `other_than`, if it is
+        given, and those found before the time `before` in seconds since 1970; returns how many
+        entries were forgotten."""
         with self._changing():
             gone = self._connection.execute(
                 "DELETE FROM entry WHERE version != coalesce(?, version) OR unix_s < ?",
@@ -234,7 +236,8 @@ class RecordBook:
             )
 
     def _compact(self) -> None:
-        """Give back the bytes of what was forgotten, unless others are using the book."""
+        """Make the file smaller by the bytes of forgotten entries, unless other processes are using
+        it."""
         try:
             self._connection.execute("VACUUM")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -254,7 +257,8 @@ class RecordBook:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """A transaction: what is done in it is kept as a whole or not at all."""
+        """The context of a transaction: the changes made in it are kept all together, or not at
+        all."""
         with self._told():
             patiently(lambda: self._connection.execute("BEGIN IMMEDIATE"))
             try:
@@ -290,7 +294,7 @@ def _until(before: float | None) -> float:
 
 
 def _readable(fields: dict[str, Any], read: Any) -> Iterator[Any]:
-    """What `read` makes of the fields of a row; nothing, if they are no entry of ours."""
+    """The value that `read` makes of a row's fields; nothing if the row holds no valid entry."""
     try:
         yield read(fields)
     except (Damaged, ValueError, TypeError, zlib.error):

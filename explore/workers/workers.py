@@ -20,15 +20,16 @@ class Workers(Protocol):
         """The number of tasks that could be submitted now and would start at once."""
 
     def submit(self, task: Any, timeout: float | None = None) -> None:
-        """Submit a task; `timeout` is the most seconds that it may take (None: no limit)."""
+        """Submit a task; `timeout` is the most seconds that it may take (None: these workers' usual
+        limit)."""
 
     def results(self, timeout: float | None = None) -> list[Done[Any, Any]]:
         """The tasks that have finished; if there are none yet, those that finish within `timeout`
         seconds (None: without limit), as soon as the first does."""
 
     def map(self, tasks: Sequence[Any], timeout: float | None = None) -> Iterator[Done[Any, Any]]:
-        """The results of all tasks, in the order in which they finish; each task may take `timeout`
-        seconds (None: no limit)."""
+        """The results of all tasks, in the order in which they finish; `timeout` is the most
+        seconds that a task may take (None: these workers' usual limit)."""
 
     def step(self) -> None:
         """Take in results, end workers whose task has run out of time, and give waiting tasks to
