@@ -62,7 +62,7 @@ class Loop:
         while not self._ask():
             if self.clock.late():
                 return None
-            self._pump()
+            self._progress()
         return self.rounds.take(self._room())
 
     def _room(self) -> int:
@@ -81,14 +81,32 @@ class Loop:
         builds do not disturb, it returns when no candidate waits for a worker and the next round is
         known, so that one long build does not hold up the others."""
         while not self.builds.complete():
-            if self.overlap or not self.builds.workers.pending:
-                for n, found in self.builds.ready():
-                    self._hand_on(n, found)
+            self._handed_on()
             early = self.overlap and not to_the_end and not self.clock.late()
-            if early and self.builds.idle() and self._room() > 0 and self._ask():
+            if early and self._could_build_more() and self._ask():
                 return
             if not self.builds.complete():
-                self._pump()
+                self._progress()
+
+    def _could_build_more(self) -> bool:
+        """True if some builds of the round go on while a worker has nothing to do, and the budget
+        allows further ones."""
+        return bool(self.builds.left) and self.builds.idle() and self._room() > 0
+
+    def _progress(self) -> None:
+        """Hand on what was built; if there is nothing, wait."""
+        if not self._handed_on():
+            self._pump()
+
+    def _handed_on(self) -> bool:
+        """Hand on what was built, in the order of the rounds; returns True if there was something.
+        Where builds disturb times, all have to be done."""
+        if self.builds.workers.pending and not self.overlap:
+            return False
+        ready = list(self.builds.ready())
+        for n, found in ready:
+            self._hand_on(n, found)
+        return bool(ready)
 
     def _hand_on(self, n: int, found: Made | Record) -> None:
         """Hand a built variant on to be measured, unless the outcome of the same kernels is
