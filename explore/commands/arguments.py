@@ -104,13 +104,13 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def live_of(given: argparse.Namespace) -> int | None:
-    """The port on which the report is to be served, 0 any, among parsed arguments; None for
-    none."""
+    """The port on which parsed arguments ask to serve the report (0: any that is free); None if
+    they do not."""
     return given.live_port if given.live_port is not None else 0 if given.live else None
 
 
 def port(text: str) -> int:
-    """The number of a port that a text means."""
+    """The port number in a text."""
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 16):
         raise UserError(f"expected a port of 1 to 65535, found {text!r}")
     return int(text)
@@ -170,7 +170,7 @@ def objectives(text: str) -> tuple[Objective, ...]:
 
 @usage
 def part(text: str) -> float:
-    """The part of a whole that a text such as `5%` or `0.05` means."""
+    """The share, a number from 0 to 1, that a text such as `5%` or `0.05` means."""
     found = number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     if not 0 <= found <= 10:
         raise UserError(f"expected a part such as 5%, found {text!r}")
@@ -179,7 +179,7 @@ def part(text: str) -> float:
 
 @usage
 def days(text: str) -> float:
-    """The seconds in a number of days such as `90d`."""
+    """The seconds in the number of days that a text such as `90d` means."""
     found = number(text.removesuffix("d"))
     if not 0 <= found < 1e6:
         raise UserError(f"expected a number of days such as 90d, found {text!r}")

@@ -44,7 +44,7 @@ from ir.text.suggest import no_such
 
 
 def carried_out(given: Sequence[str]) -> int:
-    """The exit status of the command that these words are."""
+    """Carry out the command with these words; returns the exit status."""
     verb = _commands().get(given[0]) if given else None
     return _start(list(given)) if verb is None else verb(list(given[1:]))
 
@@ -350,7 +350,7 @@ def _completion(argv: list[str]) -> int:
 
 
 def _options_of(command: Callable[[list[str]], int]) -> str:
-    """The long options of a command, as its parser says them."""
+    """The names of a command's long options, from its parser."""
     said = io.StringIO()
     with redirect_stdout(said), suppress(SystemExit):
         command(["--words-to-complete"])

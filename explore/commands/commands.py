@@ -67,7 +67,8 @@ def show_front(given: argparse.Namespace) -> int:
 
 
 def _front_as_json(run: Run, found: Sequence[Record]) -> int:
-    """Print the front of a run, `found`, an object a line; all else is said beside it."""
+    """Print the records of a run's front, `found`, as JSON, one object a line; other words go to
+    the error output."""
     for record in found:
         print(to_line(record))
     lost = run.lost_forms
@@ -77,7 +78,8 @@ def _front_as_json(run: Run, found: Sequence[Record]) -> int:
 
 
 def ran(go: Callable[[], tuple[Run, bool]], as_json: bool = False) -> int:
-    """Carry out a run and print its front, as a table or as JSON; returns the exit status."""
+    """Carry out a run by `go`, and print its front, as a table or as JSON; returns the exit
+    status."""
     try:
         run, finished = go()
     except KeyboardInterrupt:
@@ -108,7 +110,8 @@ def print_front(run: Run, found: Sequence[Record]) -> int:
 
 
 def _not_here(device: str, records: Sequence[Record]) -> str:
-    """The line that tells what times on a device that is not here are."""
+    """The line on a device that is not here: times are predictions, by a cost model or from what
+    the device's compiler made of the kernels."""
     outcomes = [r.outcome for r in latest(records)]
     compiled = next((o.code[0] for o in outcomes if isinstance(o, Predicted) and o.code), None)
     by = f"from what {compiled.compiler} made of the kernels" if compiled else "by a cost model"

@@ -1,8 +1,7 @@
-"""A program explored on a device of every kind by one command, each in a folder of its own.
+"""A program explored on a device of every kind by one command, with a folder for each device.
 
-Devices whose times builds do not disturb, such as GPUs, are explored at once, each by a process. A
-CPU has the machine to itself, so those take turns.
-"""
+Devices whose times builds do not disturb, such as GPUs, are explored at the same time, each by a
+process. CPUs are explored after them, one at a time, since their times need an idle machine."""
 
 import re
 from collections.abc import Sequence
@@ -41,7 +40,7 @@ class OnDevice:
     live: int | None
 
     def explored(self, hands: Hands) -> int:
-        """Carry it out; returns the exit status."""
+        """Carry out this run in this process; returns the exit status."""
         print(f"{self.target.name}, {self.target.platform}:", flush=True)
         made = (self.source, self.options, self.target, self.folder, self.records, hands, self.live)
         return ran(partial(start, *made))
@@ -79,15 +78,16 @@ def explored_on_each(
 
 
 def shifts(targets: Sequence[Target]) -> list[list[int]]:
-    """The numbers of targets in the order in which they are explored: those that builds do not
-    disturb at once, then each of the others alone."""
+    """The numbers of targets in groups that are explored one after the other: first all that builds
+    do not disturb, together; then each of the others alone."""
     calm = [n for n, target in enumerate(targets) if not target.disturbed_by_builds]
     others = [[n] for n, target in enumerate(targets) if target.disturbed_by_builds]
     return [*([calm] if calm else []), *others]
 
 
 def folder_names(titles: Sequence[str]) -> list[str]:
-    """The names of folders for devices of these names: letters, digits and dashes, each once."""
+    """The names of folders for devices with these names: only letters, digits and dashes, all
+    different."""
     made: list[str] = []
     for title in titles:
         words = re.sub(r"\((r|tm|c)\)", " ", title.lower())

@@ -92,7 +92,7 @@ def _explore(argv: list[str]) -> int:
 
 
 def _quickly(layers: Layers, target: Target, given: argparse.Namespace) -> Options:
-    """The options of a network without a run, told one by one."""
+    """The options of a network found without a run's folder; a line is printed for each program."""
 
     def tell(number: int, options: Sequence[Option]) -> None:
         print(program_line(layers, number, options), flush=True)
@@ -194,7 +194,7 @@ def _add_choice(parser: argparse.ArgumentParser, budget: str) -> None:
 
 
 def _chosen(layers: Layers, options: Options, given: argparse.Namespace) -> Choice:
-    """The choice within the budget; prints what was asked for."""
+    """The choice within the budget that the arguments name; prints the tables that they ask for."""
     chooser = Chooser.of(layers, options)
     if given.sweep:
         print("\n".join(front_table(chooser.sweep())))

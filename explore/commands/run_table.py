@@ -84,7 +84,7 @@ def _is_asked(r: Record, given: argparse.Namespace) -> bool:
 
 
 def _place(r: Record, by: str) -> tuple[bool, float | str, str]:
-    """The place of a variant in the order by a column: those without a value come last."""
+    """The sort key of a variant for the column `by`; variants without a value come last."""
     value = KEYS[by](r)
     return value is None, 0.0 if value is None else value, r.variant.id
 

@@ -1,4 +1,5 @@
-"""Who builds and measures the variants of a run, and on which devices, as options say."""
+"""The hands that build and measure the variants of a run, and the devices to explore, as the
+options say."""
 
 import argparse
 import sys
@@ -51,7 +52,7 @@ def workplace(given: argparse.Namespace, options: Options) -> Iterator[Workplace
 
 @contextmanager
 def of_cluster(address: str, options: Options) -> Iterator[Workplace]:
-    """The workplace that a cluster is."""
+    """The workplace of the cluster at an address."""
     from explore.cluster.cluster import joined  # here: Dask takes a second to import
 
     with joined(address, options.workers, _note) as cluster:

@@ -1,3 +1,2 @@
-"""The choice of an option for each layer of a network: options and what each needs, the memory plan
-that they make, and the 0-1 programme that settles which.
-"""
+"""The choice of an option for each layer of a network: the options and what each needs, the 0-1
+programme that decides, and the memory plan of the options chosen."""

@@ -1,8 +1,8 @@
-"""The choice of an option for each layer: least time within a budget of bytes, settled exactly.
+"""The choice of an option for each layer, with the least time within a budget of bytes, decided
+exactly.
 
-It is a 0-1 programme. What a layer needs at its worst moment counts as a maximum over layers, what
-it keeps for good as a sum, and both together must stay within the budget.
-"""
+It is a 0-1 programme. Of what layers need at their worst moments, the largest counts; of what they
+keep for good, the sum. Both together must stay within the budget."""
 
 # key: l number of a layer, o number of one of its options
 
@@ -26,8 +26,8 @@ TRIES = 8  # budgets that are asked for, where the arena cannot be as small as i
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An option for each layer, the plan that they make, and by how much, of the time, another
-    choice could be faster at most (0: proved to be the best)."""
+    """An option for each layer, their plan, and the share of its time by which another choice might
+    still be faster (0: it is proved to be the best)."""
 
     options: tuple[Option, ...]
     plan: NetworkPlan
@@ -45,8 +45,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Chooser:
-    """The programme of a network: for each layer its options, with the time of each, the bytes that
-    it keeps, and its worst moment."""
+    """The 0-1 programme of a network: the options of each layer, with each option's time, the bytes
+    that it keeps, and its worst moment."""
 
     layers: Layers
     options: tuple[tuple[Option, ...], ...]  # of each layer
@@ -65,7 +65,7 @@ class Chooser:
         return Chooser(layers, of_layers, moments, live.outside)
 
     def fastest(self) -> Choice:
-        """The choice without a budget."""
+        """The fastest choice of all, without a budget."""
         chosen = [min(each, key=lambda o: (o.time_ns, o.kept_bytes)) for each in self.options]
         return Choice(tuple(chosen), assembled(self.layers, chosen), 0.0)
 
@@ -95,7 +95,7 @@ class Chooser:
         return Choice(tuple(chosen), assembled(self.layers, chosen), gap)
 
     def least(self) -> Choice:
-        """The choice of least memory, and of those the fastest."""
+        """The choice of least memory; of several, the fastest."""
         solved = self._solved(None)
         assert solved is not None
         least = self._choice(*solved)
@@ -131,7 +131,7 @@ class Chooser:
         return _not_beaten(found)
 
     def bytes_of(self, chosen: Sequence[Option]) -> int:
-        """The bytes that a choice takes, if its arena is as small as it can be."""
+        """The bytes that the options `chosen` take, if their arena is as small as its bound."""
         worst = 0
         for each, moments, option in zip(self.options, self.moments, chosen, strict=True):
             worst = max(worst, moments[each.index(option)].bytes)

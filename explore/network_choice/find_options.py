@@ -18,8 +18,8 @@ def estimated(
     session: Session | None,
     tell: Callable[[int, Sequence[Option]], None],
 ) -> Options:
-    """The options of each program, by rough estimates alone; `tell` is told of each that is done,
-    with its options."""
+    """The options of each program, by the cost model alone; `tell` is called for each program with
+    its number and options."""
     found = []
     for number, program in enumerate(layers.programs):
         found.append(estimated_options(program, target, session))

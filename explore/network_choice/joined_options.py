@@ -1,5 +1,5 @@
-"""Options in two parts: a program's kernels and then those of another one, in place of one program
-that does both."""
+"""Options in two parts: the kernels of one program and then those of another do what one program
+would do."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +14,8 @@ TAKEN = 4  # of the first part's options, and of the second's: the fastest
 
 
 def with_parts(layers: Layers, found: Sequence[Sequence[Option]]) -> list[Sequence[Option]]:
-    """The options of each program, with those in two parts where it has parts."""
+    """The options of each program, and, if the program can be taken in two parts, those made of an
+    option for each part."""
     options = list(found)
     for whole, (first, second) in layers.parts.items():
         pairs = product(found[first][:TAKEN], found[second][:TAKEN])
@@ -23,7 +24,8 @@ def with_parts(layers: Layers, found: Sequence[Sequence[Option]]) -> list[Sequen
 
 
 def joined(first: Option, second: Option) -> Option:
-    """The option that is one and then another, which reads as its first input what the one made."""
+    """The option that runs the option `first` and then `second`, whose first input is the result of
+    `first`."""
     plan = _one_after_other(first.plan, second.plan)
     name = f"{first.id}+{second.id}"
     measured = first.measured and second.measured

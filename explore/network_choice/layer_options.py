@@ -49,7 +49,7 @@ class Option:
 
     @staticmethod
     def of(record: Record) -> "Option":
-        """The option that a variant of a run is."""
+        """The variant of a record as an option."""
         plan, time = record.variant.plan, record.time_ns
         assert plan is not None
         assert time is not None
@@ -58,8 +58,8 @@ class Option:
 
 
 def best_of(options: Sequence[Option]) -> list[Option]:
-    """The options that no other beats in time, in bytes that stay, and in workspace; fastest
-    first."""
+    """The options that no other beats in all of time, bytes kept for good, and workspace; the
+    fastest first."""
     return pareto(options, lambda o: (o.time_ns, o.kept_bytes, o.workspace_bytes))
 
 
@@ -90,7 +90,8 @@ def _candidates(program: Program, target: Target) -> Candidates:
 def _first(
     found: Candidates, order: Sequence[int], target: Target, session: Session | None
 ) -> list[Option]:
-    """The first candidate, in this order, that is built and proved; none if several are not."""
+    """The first of the candidates, in this order, that can be built and proved; none if several
+    fail."""
     builder = Builder(session, target.profile.group_items, target.profile.half_arithmetic)
     for n in order[:BUILT]:
         made = make(builder, found.task(n))

@@ -1,4 +1,4 @@
-"""Layers that work in place: their result lies where a tensor lay that nobody reads later."""
+"""Layers that work in place: they write their result over a tensor that nobody reads later."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from ir.arena import Life
 
 @dataclass(frozen=True, slots=True)
 class Overwriting:
-    """A layer's result that lies over one of its tensors: the tensor, and for the number of a
-    kernel in the layer's plan the kernel that takes the place of it."""
+    """A layer that writes its result over the tensor `tensor`: `kernels` has, by the number of a
+    kernel in the layer's plan, the kernel to launch instead."""
 
     tensor: str
     kernels: Mapping[int, Kernel]

@@ -1,5 +1,5 @@
-"""The bytes that live at each launch of a network, as numbers of a choice: what a layer's option
-needs at its worst moment, and what it keeps for good."""
+"""The bytes that live at each launch of a network, as numbers for the choice: what an option needs
+at its layer's worst moment, and what it keeps for good."""
 
 # key: l number of a layer, t tensor, o option
 
@@ -16,7 +16,7 @@ from ir.arena import Life, aligned
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What lives at a launch: bytes by the name of an array, those of other layers' too."""
+    """The arrays that live at one launch, also those of other layers: their bytes by name."""
 
     arrays: tuple[tuple[str, int], ...]
 
@@ -84,8 +84,8 @@ def _output(plan: Plan) -> str:
 
 
 def _named(runs: Sequence[Kernel], name: str, born: bool, dies: bool) -> Life:
-    """The life of a tensor within its layer: from its first use on if it is made here, to its last
-    use if nobody reads it later."""
+    """The life of a tensor in its layer's launches: it begins at the first use if the layer makes
+    it (`born`), and ends at the last use if nobody reads it later (`dies`)."""
     uses = [i for i, kernel in enumerate(runs) if name in kernel.arguments]
     whole = Life(0, len(runs) - 1)
     if not uses:

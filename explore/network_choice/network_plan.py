@@ -41,7 +41,8 @@ def assembled(layers: Layers, chosen: Sequence[Option], kept: bool = False) -> N
 
 
 class _Assembly:
-    """A plan on the way: its buffers by name, and its kernels, with the layer of each."""
+    """The plan of a network that is being put together: its buffers by name, and its kernels, each
+    with its layer."""
 
     def __init__(self, layers: Layers, kept: bool) -> None:
         self.layers, self.kept = layers, kept
@@ -107,7 +108,7 @@ class _Assembly:
         return place
 
     def _free(self, name: str) -> str:
-        """The name, or it with a number behind it, if another buffer has it."""
+        """The name, with a number after it if a buffer has the name already."""
         found, n = name, 2
         while found in self.buffers:
             found, n = f"{name}_{n}", n + 1

@@ -50,8 +50,8 @@ def looked_at(
     tried: int,
     tell: Tell,
 ) -> Found:
-    """The options of each program: of so many variants that were built and measured, those that
-    records name first; `tell` is told of each program, with its options."""
+    """The options of each program: `tried` of its variants, those that the record book knows first,
+    are built and measured. `tell` is called for each program with its number and options."""
     found = []
     for number, program in enumerate(layers.programs):
         found.append(_options(program, target, session, builders, tried))
@@ -84,8 +84,8 @@ def _options(
 
 
 def _in_turns(found: Candidates) -> list[int]:
-    """The candidates, those that records name first, then of each family in turn the one that is
-    estimated to be fastest."""
+    """The numbers of the candidates: those that the record book knows first, then the estimated
+    fastest of each family in turn."""
     by_family: dict[str, list[int]] = {}
     times = [predicted(v).time_ns for v in found.variants]
     for n in sorted(range(len(times)), key=lambda n: (times[n], n)):
@@ -97,15 +97,15 @@ def _in_turns(found: Candidates) -> list[int]:
 
 @dataclass(slots=True)
 class _Look:
-    """The measuring of one program's variants on the same inputs."""
+    """The measurement of one program's variants, all on the same inputs."""
 
     program: Program
     session: Session
     inputs: Mapping[str, Any]
 
     def timed(self, plans: Sequence[tuple[int, Plan]]) -> list[tuple[int, Plan, float]]:
-        """The plans whose results agree, each with its time; those of which most others differ are
-        left out."""
+        """The plans with their times; a plan whose results differ from those of most others is left
+        out."""
         constants = {p.var.name for p in self.program.params if p.const}
         given = {name: a for name, a in self.inputs.items() if name not in constants}
         kept = {name: a for name, a in self.inputs.items() if name in constants}
@@ -137,7 +137,7 @@ class _Look:
 
 
 def _time(built: Built, given: Mapping[str, Any], turns: Sequence[Mapping[str, Any]]) -> float:
-    """Nanoseconds of an inference, of some back to back."""
+    """The nanoseconds of an inference, from several back to back."""
     series = built.series(given, turns)
     series.warm()
     once = series.batch(1)
@@ -146,7 +146,7 @@ def _time(built: Built, given: Mapping[str, Any], turns: Sequence[Mapping[str, A
 
 
 def _agreeing(results: Sequence[Any], most: float) -> list[int]:
-    """The numbers of the results that agree with that with which most of them do."""
+    """The numbers of the results that agree with the result with which most of them agree."""
     sets = [
         [i for i, other in enumerate(results) if relative_error(other, one) <= most]
         for one in results

@@ -1,3 +1,2 @@
-"""A model's graph as layers: nodes are folded into those before them, and each that is left becomes
-a program with typed arrays around it.
-"""
+"""A model's graph as layers: nodes are folded into earlier ones, and each node that is left becomes
+a program, which reads and makes typed arrays."""

@@ -1,5 +1,5 @@
-"""Nodes folded into those before them: batch normalisation into a convolution's weights, a sum of
-two images and functions of a number into the convolution that makes one of them."""
+"""Nodes folded into earlier ones: batch normalisation into a convolution's weights; a sum of two
+images, and functions of one number, into the convolution before them."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -37,7 +37,8 @@ class _Folding:
     nodes: list[Node]
 
     def take(self, node: Node) -> None:
-        """Add a node, or fold it into one that is there. One that nobody reads is left out."""
+        """Add a node to the graph, or fold it into a node that is there; a node whose results
+        nobody reads is left out."""
         if not any(node.outputs):
             return
         found = folded(node, self.constants)
@@ -76,8 +77,8 @@ class _Folding:
         return replace(node, operator=FUNCTION, inputs=(root,), attributes={"of": text})
 
     def _before(self, name: str, operators: tuple[str, ...]) -> Node | None:
-        """The node that makes a tensor, if it is one of these operators and nobody else reads what
-        it makes."""
+        """The node that makes the tensor `name`, if its operator is one of these and nobody else
+        reads the tensor; else None."""
         node = self.makers.get(name)
         good = node is not None and node.operator in operators and self.read[name] == 1
         return node if good else None
@@ -135,7 +136,8 @@ class _Folding:
         return replace(before, inputs=inputs, outputs=node.outputs)
 
     def _rank(self, node: Node) -> int | None:
-        """The number of axes of what a node makes; None where that is not plain."""
+        """The number of axes of a node's result; None if it is not known without computing
+        shapes."""
         if node.operator in ("Conv", "ConvTranspose"):
             weights = self.constants.get(node.inputs[1])
             return None if weights is None else weights.ndim

@@ -65,11 +65,12 @@ class Layers:
     parts: dict[int, tuple[int, int]] = field(default_factory=dict)  # programs in place of one
 
     def root(self, name: str) -> str:
-        """The tensor whose numbers a tensor is."""
+        """The tensor that holds the numbers of the tensor `name`: itself, unless it is another one
+        in a new shape."""
         return self.same_as.get(name, name)
 
     def uses(self, program: int) -> list[Layer]:
-        """The layers with this program, or of which it may be a part."""
+        """The layers that have this program, or may have it as one of two parts."""
         return [
             layer
             for layer in self.layers
@@ -138,8 +139,8 @@ def _with_axes(node: Node, t: Tensor | None) -> Tensor | None:
 
 
 def _last(node: Node, inputs: "list[Tensor | None]") -> bool:
-    """True if a node's result is best stored with its channels last: images are, and what is made
-    of them number by number."""
+    """True if a node's result is best stored with its channels last: results of operators on
+    images, and what is computed of such tensors number by number."""
     varying = [t for t in inputs if t is not None and t.array is None]
     if not varying or len(varying[0].shape) not in (3, 4, 5) or node.operator in IN_ONNX_ORDER:
         return False
@@ -176,7 +177,8 @@ def _add(made: Layers, known: dict[str, int], site: Site, which: int, output: st
 
 
 def _program(made: Layers, known: dict[str, int], site: Site, step: Step) -> int:
-    """The number of a step's program, a new one if there was none of this text."""
+    """The number of a step's program among the network's; programs with the same text share a
+    number."""
     text = step.text
     if text not in known:
         known[text] = len(made.programs)

@@ -1,3 +1,2 @@
-"""Whole networks: a model's layers are explored under one limit of time, and what is chosen is run,
-reported and exported.
-"""
+"""Whole networks: the layers of a model are explored within one limit of time; the variants chosen
+are run, reported and exported."""

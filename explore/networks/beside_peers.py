@@ -1,5 +1,5 @@
-"""A network beside other engines: time in turns, and how much memory each takes, measured in the
-same way for all."""
+"""A network compared with other engines: times measured in turns, and the memory that each takes,
+measured in the same way."""
 
 import os
 import statistics
@@ -31,8 +31,8 @@ OURS: EngineName = "convlift"
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The measurement of an engine: the middle time of an inference, of processors' time, the
-    middle of its times over ours in the same pass, and how its process grew."""
+    """The measurement of an engine: the medians of an inference's time, of its processor time, and
+    of the ratio of its time to ours in the same pass; and how much memory its process took."""
 
     engine: EngineName
     time_ns: float
@@ -76,7 +76,7 @@ def _beside(name: EngineName, passes: Sequence[Mapping[EngineName, Turn]], g: Gr
 
 
 def _pool(task: Opened) -> "Pool[int, Turn | Grown]":
-    """The process of an engine, alone in it."""
+    """A process of its own for an engine."""
     return Pool(turn, workers=1, timeout=LIMIT, stage="run", setup=partial(opened, task))
 
 

@@ -1,4 +1,4 @@
-"""The memory of a network over time as a picture: arrays as boxes, launches from left to right,
+"""The memory of a network over time as a picture: arrays are boxes, launches go from left to right,
 addresses in the arena from bottom to top."""
 
 from html import escape

@@ -17,7 +17,7 @@ from ir.errors import UserError
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A network whose layers have each one variant, built for a device."""
+    """A network built for a device, with one variant for each of its layers."""
 
     layers: Layers
     chosen: tuple[Option, ...]

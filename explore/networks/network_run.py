@@ -37,7 +37,7 @@ MOST_TEXT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class NetworkRun:
-    """A run of a network that is stored in a folder."""
+    """A run of a network, stored in a folder."""
 
     folder: Path
     model: Path
@@ -79,7 +79,8 @@ class NetworkRun:
     def _search(
         self, number: int, asked: asked_options.Options, target: Target, hands: Hands
     ) -> None:
-        """Explore a program; why one has no variant is told, and does not end the others'."""
+        """Explore one program. If it gets no variant, the reason is printed, and other programs are
+        still explored."""
         run, name = self.of_program(number), self.layers.programs[number].name
         try:
             if (run.folder / DATABASE).exists():
@@ -91,7 +92,7 @@ class NetworkRun:
             print(f"{name}: {error.message}", file=sys.stderr, flush=True)
 
     def options(self) -> Options:
-        """The options of each program that were found; of one that was not explored, estimates."""
+        """The options of each program: those found, or estimates if it was not explored."""
         return self._all_options(None)
 
     @property
@@ -104,7 +105,7 @@ class NetworkRun:
         raise UserError(f"nothing in {self.folder} was explored yet: give more with --time-limit")
 
     def unexplored(self) -> list[str]:
-        """The names of the programs that were not explored, for want of time."""
+        """The names of the programs that were not explored because the time was over."""
         done = self._done()
         return [p.name for p in self.layers.programs if p.name not in done]
 

@@ -39,14 +39,15 @@ def front_table(front: Sequence[Choice]) -> list[str]:
 
 
 def proved(choice: Choice) -> str:
-    """What is known of how good a choice is."""
+    """Words on how close a choice is proved to be to the best."""
     if choice.gap <= 1e-9:
         return "the best"
     return f"at most {choice.gap:.1%} from the best"
 
 
 def memory_lines(choice: Choice) -> list[str]:
-    """What a choice takes: its bytes, and its arena beside the least that any arena could have."""
+    """Lines on the memory that a choice takes: its bytes, and its arena compared with the arena's
+    bound."""
     arena, bound = choice.plan.plan.workspace_bytes, choice.plan.bound
     over = "as small as it can be" if arena == bound else f"{arena - bound:,} bytes over its bound"
     guess = "" if all(o.measured for o in choice.options) else " (estimated, not measured)"

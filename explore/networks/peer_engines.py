@@ -1,5 +1,6 @@
-"""Engines that run a network in a process of their own: ours, from its plan and a file of weights,
-and others', from the model's file. Each tells its time, and how its process grew."""
+"""Engines that run a network, each in a process of its own: ours reads its plan and a file of
+weights, others read the model's file. Each reports its times, and how much memory its process
+took."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -40,8 +41,8 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """The bytes by which a process grew while it loaded a network and first ran it: at most, and at
-    the end."""
+    """The bytes by which a process grew while it loaded a network and first ran it: the most at any
+    time, and at the end."""
 
     most: int
     kept: int
@@ -57,7 +58,8 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The result of some runs: nanoseconds of one by the clock, and of processors' time."""
+    """The time of an inference, the mean of some: nanoseconds by the clock, and of processor
+    time."""
 
     wall_ns: float
     processor_ns: float
@@ -77,7 +79,7 @@ def opened(task: Opened) -> Engine:
 
 
 def turn(engine: Engine, count: int) -> Turn | Grown:
-    """The time of a run of so many; with a count of 0, how the process grew."""
+    """The mean time of `count` inferences; for a count of 0, how much memory the process took."""
     if not count:
         return engine.grown
     begun, busy = time.perf_counter_ns(), time.process_time_ns()
@@ -88,13 +90,13 @@ def turn(engine: Engine, count: int) -> Turn | Grown:
 
 
 def _forget_peak() -> None:
-    """Let the most memory that the process had be what it has now."""
+    """Set the process's record of its largest memory to its present memory."""
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
 
 
 def _status(name: str) -> int:
-    """A number of bytes in the status of this process."""
+    """A number of bytes from the status file of this process."""
     with open("/proc/self/status") as file:
         lines = dict(line.split(":", 1) for line in file)
     return int(lines[name].split()[0]) << 10

@@ -21,8 +21,8 @@ Setup = tuple[int, Device | None, Profile]
 
 @dataclass(slots=True)
 class SharedHands:
-    """The hands of several runs on one device. Use it as a context: at its end the processes
-    end."""
+    """The hands that several runs on one device share. They are a context: at its end, their
+    processes end."""
 
     hands: Hands
     known_limits: dict[str, Mapping[str, float | None]] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class SharedHands:
         return self.hands.meters(file, program, options, device)
 
     def instructions(self, device: Device) -> tuple[str, ...]:
-        """The instructions that the device carries out by itself, tried once."""
+        """The names of the instructions that the device really has, found once."""
         key = repr(device)
         if key not in self.known_instructions:
             self.known_instructions[key] = self.hands.instructions(device)

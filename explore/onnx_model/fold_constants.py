@@ -59,7 +59,7 @@ def _cast(node: Node, xs: Sequence[Array]) -> Array:
 
 
 def _axes(node: Node, xs: Sequence[Array]) -> tuple[int, ...]:
-    """The axes of a node, an attribute in older opsets, and an input in newer ones."""
+    """The axes of a node: from its attribute (older opsets) or its input (newer ones)."""
     given = node.attributes.get("axes", xs[1] if len(xs) > 1 else ())
     return tuple(int(a) for a in np.ravel(np.asarray(given)))
 

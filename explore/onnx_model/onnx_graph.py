@@ -57,7 +57,7 @@ class Node:
 
     @property
     def title(self) -> str:
-        """The words by which messages name the node."""
+        """The words that name the node in messages."""
         return f"{self.operator} '{self.name or self.outputs[0]}'"
 
 

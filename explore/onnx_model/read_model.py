@@ -1,4 +1,4 @@
-"""The reading of an ONNX file: every mistake in it is told before anything is computed."""
+"""The reading of an ONNX file: all mistakes in it are reported before anything is computed."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -147,7 +147,8 @@ def _demand_fits(name: str, dims: Sequence[int | str], given: Sequence[int]) -> 
 
 
 def _in_order(nodes: Sequence[Node], known: set[str], outputs: Sequence[str]) -> tuple[Node, ...]:
-    """The nodes, each after those that make what it reads; their own order where that allows."""
+    """The nodes in an order in which each comes after those whose results it reads; as far as that
+    allows, their own order."""
     makers: dict[str, Node] = {}
     for node in nodes:
         for name in filter(None, node.outputs):
@@ -184,7 +185,7 @@ def _demand_made(nodes: Sequence[Node], made: set[str], outputs: Sequence[str]) 
 
 
 def _circle(left: Sequence[Node], makers: Mapping[str, Node], ready: set[str]) -> str:
-    """The names of the nodes of a circle, one after the other."""
+    """The names of nodes that read each other's results in a circle, one after the other."""
     node, seen = left[0], list[str]()
     while node.name not in seen:
         seen.append(node.name)

@@ -28,7 +28,7 @@ def array_of(tensor: Any, folder: Path) -> Array:
 
 
 def _bytes(tensor: Any, name: str) -> int:
-    """The bytes that a tensor's shape asks for."""
+    """The bytes of a tensor's data, as many as its shape needs."""
     shape = tuple(tensor.dims)
     if any(n < 0 for n in shape):
         raise UserError(f"weights {name!r} have the shape {list(shape)}: expected sizes from 0 on")

@@ -1,8 +1,7 @@
-"""The page of a run while it goes on: served on loopback, and told of outcomes as they come.
+"""The page of a run while it goes on, served on loopback, and told of outcomes as they come.
 
-It is the report: the same text and the same script, which asks for new data when it hears that
-there are some. In the end it holds what the report's file holds, and needs the server no longer.
-"""
+It is the report: the same text and script, which fetches new data when it is told that there are
+some. In the end it holds what the report's file holds, and no longer needs the server."""
 
 import json
 import sys
@@ -30,7 +29,7 @@ LAST = 3.0  # seconds that open pages have in the end to fetch what is new
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state of a run that pages are told of: its number grows with every change."""
+    """The state of a run as pages are told of it; its number grows with every change."""
 
     number: int
     says: str
@@ -95,7 +94,7 @@ class LivePage:
             self._tell(says)
 
     def finish(self, told: Told, says: str) -> None:
-        """Show what the report's file shows; nothing is added from here on."""
+        """Show what the report's file shows; nothing is added afterwards."""
         with self._changed:
             self._told, self._waiting = told, self._pages
             self._tell(says, finished=True)
@@ -107,7 +106,7 @@ class LivePage:
     # ---- what pages ask
 
     def told(self) -> Told:
-        """What is known by now, its times at the machine's usual pace."""
+        """All that a report shows of the run at present, with times at the machine's usual pace."""
         with self._changed:
             told = self._told
         return replace(told, records=at_usual_pace(told.records))
@@ -154,7 +153,8 @@ class LivePage:
                 self._pages -= 1
 
     def _after(self, number: int) -> State:
-        """The latest state, once there is one after the one with this number, or after a while."""
+        """The latest state, as soon as its number is larger than `number`, or after some seconds in
+        any case."""
         with self._changed:
             self._changed.wait_for(lambda: self._state.number > number, ALIVE)
             return self._state

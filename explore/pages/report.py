@@ -62,7 +62,7 @@ def page(told: Told, *, live: bool = False) -> str:
 
 @cache
 def _plotly() -> str:
-    """The plotting library, packed once in a process."""
+    """The plotting library, compressed once per process."""
     from plotly.offline import get_plotlyjs  # here: slow to import
 
     return _packed(get_plotlyjs())

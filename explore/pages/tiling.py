@@ -97,7 +97,8 @@ def _made_by(
 
 
 def _made(t: Touched, buffer: Buffer) -> dict[str, Any]:
-    """What a group makes of a buffer: how much, and a picture with the work-item of each cell."""
+    """The data on what a group makes of a buffer: how many cells, and a picture with the number of
+    the work-item that makes each cell."""
     each = np.bincount(t.items)
     return {
         "buffer": buffer.name,
@@ -140,8 +141,9 @@ def _coordinates(cells: Array, shape: Sequence[int]) -> tuple[Array, ...]:
 
 
 def _picture(cells: Array, values: Array, shape: Sequence[int]) -> dict[str, Any]:
-    """The picture of values in cells along two dimensions, those that show most different values
-    and, of these, most cells; the others are as at the first cell. -1 is where no cell is."""
+    """The picture of values in cells of an array, along the two dimensions that show the most
+    different values (and, of several, the most cells); along the other dimensions it is cut at the
+    first cell. -1 where there is no cell."""
     axes = _coordinates(cells, shape)
     lows = [int(axis.min()) for axis in axes]
     extents = [int(axis.max()) - low + 1 for axis, low in zip(axes, lows, strict=True)]

@@ -1,2 +1,2 @@
-"""Compilers for devices that are not here: where they come from, how a kernel is given to one, and
-what it says of the kernel."""
+"""Compilers for devices that this machine does not have: where they come from, how a kernel is
+compiled by them, and what they say of it."""

@@ -22,7 +22,7 @@ GOES_ON = ("ilt", "ult", "ine")
 
 
 class UnknownTurns(Exception):
-    """Raised where the turns of a loop are not to be seen."""
+    """Raised if it cannot be found out how often a loop turns."""
 
 
 @dataclass(slots=True)
@@ -119,13 +119,13 @@ class _Weights:
 
 
 def _leaves(nodes: Sequence) -> bool:
-    """True if a side of a branch leaves the loop."""
+    """True if one side of a branch among these nodes leaves the loop."""
     return any(isinstance(node, Leave) and node.word == "break" for node in nodes)
 
 
 def weights(kernel: Kernel, items: Items) -> dict[int, float]:
-    """How often a work-item of these carries out each block, by its number; raises
-    UnknownTurns."""
+    """How often one of these work-items carries out each block of a kernel, on average, by the
+    block's number; raises UnknownTurns."""
     found = _Weights(kernel, Values(kernel.made, items, kernel.bases))
     found.sequence(kernel.body, np.ones(items.count))
     return found.found

@@ -81,7 +81,8 @@ def warm_up(toolchain: Toolchain, profile: str, limit_s: float) -> str | None:
 
 
 def _code(said: Said, device: OfflineDevice, task: CompileKernel) -> KernelCode | Failed:
-    """The code of the kernel that was compiled, from what the program and the compiler printed."""
+    """The code of a kernel, read from what the host program and the compiler printed while it was
+    compiled."""
     found = of_adreno(said.out) if device.maker == "adreno" else of_mali(said.out)
     facts = _KERNEL.search(said.out)
     if "\nbuilt\n" not in said.out or facts is None or found is None:
@@ -106,7 +107,7 @@ def _bytes(found: Statistics) -> int:
 
 
 def _threads(found: Statistics, device: OfflineDevice) -> float:
-    """The share of a core's work-items that registers have room for."""
+    """The share of a core's work-items for which its registers suffice."""
     if device.maker == "adreno":
         return min(1.0, _REGISTERS / max(1.0, found.count("full") + found.count("half") / 2))
     full = 1 if device.number.startswith("6") else 2  # the first Bifrosts have one size alone

@@ -36,7 +36,7 @@ def _counted(body: str) -> Counter[str]:
 
 
 def _of(name: str, kind: str) -> dict[str, int]:
-    """What an instruction on numbers of a kind counts as."""
+    """By how much an instruction on numbers of this kind raises each count, by the count's name."""
     if name == "NOP":
         return {}
     found = {"instructions": 1}
@@ -49,7 +49,7 @@ def _of(name: str, kind: str) -> dict[str, int]:
 
 
 def _unit(name: str) -> str:
-    """The unit of a Valhall that carries an instruction out."""
+    """The unit of a Valhall GPU that carries out an instruction."""
     if name.startswith(MESSAGES):
         return "ls"
     if name.startswith(SHIFTS):

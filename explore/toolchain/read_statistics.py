@@ -55,7 +55,7 @@ class Statistics:
     before: str
 
     def count(self, name: str) -> float:
-        """A number by name, 0 if it was not printed."""
+        """The number printed under this name; 0 if it was not printed."""
         return dict(self.counts).get(name, 0.0)
 
 

@@ -41,7 +41,7 @@ class Items:
 
 
 def items_of(global_size: Size, size: Size, seed: int = 0) -> Items:
-    """All work-items of a launch, or so many of them, drawn at random."""
+    """All work-items of a launch, or, if they are many, some drawn at random."""
     groups = [-(-a // n) for a, n in zip(global_size, size, strict=True)]
     lengths = [*groups, *size]
     count = int(np.prod(np.asarray(lengths, dtype=np.float64)))
