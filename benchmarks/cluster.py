@@ -138,7 +138,7 @@ def first_round(run: Run) -> list[Record]:
 
 
 def ids(records: Sequence[Record]) -> list[str]:
-    """The names of the variants of records."""
+    """The ids of the variants of these records."""
     return [r.variant.id for r in records]
 
 

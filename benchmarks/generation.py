@@ -65,17 +65,17 @@ def measured(source: Program, target: Profile, options: Options, sample: int) ->
 
 @dataclass(slots=True)
 class TimedHere:
-    """Forms that are derived in this process, with the seconds that each turn took."""
+    """The derivation of forms in this process, which notes how many seconds each turn took."""
 
     begun: list[Derive] = field(default_factory=list)
     spent: list[float] = field(default_factory=list)
 
     def begin(self, todo: Sequence[Derive]) -> None:
-        """Keep these forms until they are wanted."""
+        """Keep these forms until their results are asked for."""
         self.begun += todo
 
     def taken(self) -> list[Derived | Inapplicable]:
-        """The results of the forms that were begun, derived now."""
+        """The results of the forms kept since the last call, which are derived now."""
         todo, self.begun = self.begun, []
         before = time.process_time()
         found = [as_a_worker(derive, task) for task in todo]

@@ -127,7 +127,7 @@ def _made(folder: Path, seed: str, families: int, k: int) -> Iterator[str]:
 
 
 def _try(p: Program, family: str, r: Random) -> Try | None:
-    """A try of a family, proved; None if it refuses the program."""
+    """A gradient lowered by a family and proved; None if the family refuses the program."""
     every = forms(p, family)
     for form in r.sample(every, min(TRIES, len(every))):
         try:
@@ -151,7 +151,7 @@ def _try(p: Program, family: str, r: Random) -> Try | None:
 
 
 def run(folder: Path, device: str | None, jobs: int) -> int:
-    """Run the tries in a folder on a device; the number that are wrong."""
+    """Run the tries in a folder on a device; returns how many are wrong."""
     files, start = sorted(folder.glob("*.pickle.gz")), time()
     tally, wrong, most = Counter[str](), 0, 0.0
     with ThreadPoolExecutor(jobs) as pool:
@@ -235,7 +235,7 @@ def _sent(f: Callable[[], Iterator[Any]], to: Connection) -> None:
 
 
 def main() -> None:
-    """Make or run what is asked for, and fail if anything is wrong."""
+    """Make or run gradients as the arguments say; the exit status is 1 if any is wrong."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("what", choices=("make", "run"))
     arguments.add_argument("folder", type=Path)

@@ -92,7 +92,7 @@ def drawn(seed: str) -> Case | None:
 
 
 def _made(p: Program, form: Form, random: Random) -> tuple[Plan, Mapping[str, int]] | None:
-    """The plan of a program in a form at a random point; None where the form does not apply."""
+    """The plan of a program in a form at a random point; None if the form does not apply."""
     try:
         low = lower(p, form)
         found = points(low, H200, 1, random.randrange(2**31))[1]
@@ -105,7 +105,7 @@ def _made(p: Program, form: Form, random: Random) -> tuple[Plan, Mapping[str, in
 
 
 def _meant(p: Program, seed: int) -> tuple[Mapping[str, NDArray[np.float32]], NDArray[np.float64]]:
-    """Inputs of small whole numbers, and the right results."""
+    """Random inputs of small whole numbers for a program, and the interpreter's results."""
     numbers = np.random.default_rng(seed)
     inputs = {
         v.var.name: numbers.integers(-LARGEST, LARGEST + 1, shape_of(v.var.type)).astype(np.float32)

@@ -90,8 +90,8 @@ def _applied(node: Node, constants: Mapping[str, Array], texts: list[str]) -> st
 def clip_limits(
     node: Node, constants: Mapping[str, Array]
 ) -> tuple[float | None, float | None] | None:
-    """The least and the largest value that a `Clip` allows, from its attributes or constants; None
-    if they are not known."""
+    """The least and the largest value that a `Clip` allows, from its attributes or constants (None
+    for no limit); None if a limit is computed."""
     found: list[float | None] = []
     for place, n in (("min", 1), ("max", 2)):
         value: Any = node.attributes.get(place)

@@ -1,2 +1,3 @@
-"""Runs for devices that are not here, once there is a compiler for them: the variants that look
-best are compiled, and their times predicted from what the compiler made of them."""
+"""Runs for devices that this machine does not have, if a compiler for them is installed: the
+variants that are best by the cost model are compiled, and their times predicted from the compiled
+code."""

@@ -1,5 +1,5 @@
-"""What compilers made of kernels before: kept in the user's records by the text, the launch and the
-compiler."""
+"""The code that compilers made of kernels in earlier runs, kept in the user's record book by the
+kernel's text, its launch and the compiler."""
 
 import hashlib
 import json
@@ -25,7 +25,8 @@ def key_of(task: CompileKernel) -> str:
 
 
 def kept(book: RecordBook | None, task: CompileKernel) -> KernelCode | Failed | None:
-    """What was kept of a task; None if nothing was, or nothing that can be read."""
+    """What the record book has kept of a task's result; None if it has nothing, or nothing that can
+    be read."""
     text = None if book is None else book.code(key_of(task))
     if text is None:
         return None
@@ -37,7 +38,8 @@ def kept(book: RecordBook | None, task: CompileKernel) -> KernelCode | Failed | 
 
 
 def keep(book: RecordBook | None, task: CompileKernel, found: KernelCode | Failed) -> None:
-    """Keep what became of a task, unless its time was up, or the book cannot be written."""
+    """Keep a task's result in the record book, unless its time was up, or the book cannot be
+    written."""
     if book is None or not book.writable or (isinstance(found, Failed) and found.timed_out):
         return
     said: Mapping[str, Any] = (

@@ -75,7 +75,7 @@ class CompileBest:
         return (search.next_round() or [])[:left]
 
     def _compile(self, pool: "Pool[CompileKernel, KernelCode]", launches: Sequence[Kernel]) -> None:
-        """Compile kernels that are not known yet."""
+        """Compile those of the kernels whose code is not known yet."""
         tasks: list[tuple[Kernel, CompileKernel]] = []
         for launch in dict.fromkeys(launches):
             if launch in self.known:

@@ -31,7 +31,7 @@ class CodeTime:
 def code_time(
     code: KernelCode, launch: Kernel, features: Mapping[str, float], rates: Rates, cores: int
 ) -> CodeTime | None:
-    """The predicted time of a kernel; None where the work of its items is not known."""
+    """The predicted time of a kernel; None if it is not known how much its work-items do."""
     done = dict(code.done)
     if not done:
         return None

@@ -70,7 +70,7 @@ def _kernel(launch: Kernel, arguments: Sequence[Buffer]) -> dict[str, Any] | Non
 
 
 def _neighbours(group: Size, groups: Size) -> Iterator[Size]:
-    """A group and those beside it, in the order of their ids."""
+    """The ids of a work-group and of the groups beside it, in order."""
     near = (range(max(0, g - 1), min(n, g + 2)) for g, n in zip(group, groups, strict=True))
     yield from product(*near)
 

@@ -44,7 +44,7 @@ def _outcome(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def code_words(code: KernelCode) -> str:
-    """What a compiler made of a kernel, in words."""
+    """Words on the code that a compiler made of a kernel."""
     spilled = f"{code.spills}:{code.fills} spills:fills, {show_bytes(code.private_bytes)} private"
     numbers = [f"{n:g} {name.replace('_', ' ')}" for name, n in code.counts]
     items = ", ".join(f"{n:.4g} {name.replace('_', ' ')}" for name, n in code.done)

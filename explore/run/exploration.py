@@ -103,7 +103,7 @@ class Exploration:
         )
 
     def _derived(self, deriving: Derivations) -> Candidates:
-        """The candidates of all forms."""
+        """The candidates of all forms that the options allow."""
         program, profile = self.program, self.target.profile
         self.watch.note(f"{program.name} on {self.store.environment.where}: deriving")
         found = candidates(program, profile, self.options, deriving, self.known, self.watch.derived)

@@ -94,7 +94,7 @@ class Loop:
         return bool(self.builds.left) and self.builds.idle() and self._room() > 0
 
     def _progress(self) -> None:
-        """Hand on what was built; if there is nothing, wait."""
+        """Hand on the variants that were built; if there are none, wait for one."""
         if not self._handed_on():
             self._pump()
 
