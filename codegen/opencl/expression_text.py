@@ -321,8 +321,10 @@ class Expressions:
         to = type_text(e.kind)
         if e.saturates and kind.scalar == "int" and BYTES[e.kind.scalar] < BYTES["int"]:
             # convert_char_sat is a function that Intel's compiler lacks for 32 work-items at once
-            least, most = RANGES[e.kind.scalar]
-            return cast_text(e.kind, f"clamp({text}, {least}, {most})", PRIMARY)
+            bounds = [str(bound) for bound in RANGES[e.kind.scalar]]
+            if kind.width > 1:  # by one number, Oclgrind bounds lane 0 only
+                bounds = [f"({type_text(kind)})({bound})" for bound in bounds]
+            return cast_text(e.kind, f"clamp({text}, {', '.join(bounds)})", PRIMARY)
         if e.saturates:
             return f"convert_{to}_sat({text})", PRIMARY
         if e.rounding and not is_whole(e.kind):
