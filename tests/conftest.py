@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,13 @@ import pytest
 from codegen.runtime.session import Device, Session, choose, devices, open_device
 from explore.record_book.book_file import VARIABLE
 from ir.errors import UserError
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C reach the processes that tests start: where the tests run in the background of a
+    script, it is ignored, and they would inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

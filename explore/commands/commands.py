@@ -37,10 +37,10 @@ INTERRUPTED = 130
 
 def show_front(given: argparse.Namespace) -> int:
     """Run `explore front RUN`: print the variants of a run's front, or, of runs on several
-    devices, their fronts side by side; returns the exit status."""
+    devices, their fronts side by side; returns the exit status, 1 if no variant ran."""
     if (inner := runs_in(given.run)) and not given.json and given.plot is None:
         print("\n".join(lines_beside(given.run)))
-        return 0
+        return 0 if any(Run(each).front for each in inner) else 1
     if inner:
         raise UserError(f"{given.run} has a run for each device: name one, such as {inner[0]}")
     run = Run(given.run)

@@ -13,10 +13,17 @@ REPORT = "report.html"
 
 def runs_in(folder: Path) -> list[Path]:
     """The folders of the runs in the sub-folders of a folder; none if the folder itself is a
-    run's."""
+    run's, or if the runs are of several programs."""
     if (folder / FILE).exists() or not folder.is_dir():
         return []
-    return [inner for inner in sorted(folder.iterdir()) if (inner / FILE).is_file()]
+    found = [inner for inner in sorted(folder.iterdir()) if (inner / FILE).is_file()]
+    return found if len({_program(inner) for inner in found}) == 1 else []
+
+
+def _program(run: Path) -> str:
+    """The text of a run's program."""
+    with Store.read(run) as store:
+        return store.environment.program
 
 
 def told_side_by_side(folder: Path) -> None:
