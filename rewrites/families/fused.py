@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
-from ir.core.nodes import Expr, Level, Program
+from ir.core.nodes import Binary, Expr, Level, Program
 from ir.core.size import named
+from ir.core.terms import subterms
 from ir.core.type_rules import type_of
-from ir.core.types import depth
-from rewrites.engine.refused import Refused
+from ir.core.types import depth, is_whole
+from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, seq, when
@@ -82,12 +83,27 @@ def fused(params: frozenset[str], form: Fused) -> Strategy:
     """The strategy that lowers each kernel of a program together with those that make its operands,
     and kernels without such operands as the family `registers` does. `params` are the names of the
     program's parameters."""
-    return seq(
+    lowered = seq(
         one_each(params, normalise),
         in_place,
         prepare(params, form.choices),
         wherever(partial(kernel, form), partial(by_registers, params, Registers(form.choices))),
     )
+
+    def run(e: Expr) -> Rewritten | None:
+        if equal := next(filter(_compared, subterms(e)), None):
+            raise Refused(
+                f"expected no real numbers that are compared for equality, found {shown(equal)}: "
+                "what is made again for each tile may be rounded otherwise"
+            )
+        return lowered(e)
+
+    return run
+
+
+def _compared(e: Expr) -> bool:
+    """True for a comparison of real numbers that asks if they are equal."""
+    return isinstance(e, Binary) and e.op in ("==", "!=") and not is_whole(type_of(e.a))
 
 
 def kernel(form: Fused, e: Expr) -> Rewritten | None:

@@ -123,6 +123,21 @@ def test_one_kernel_alone_is_refused() -> None:
         lower(p, form_named(p, "fused", ""))
 
 
+def test_what_is_compared_for_equality_is_not_made_twice() -> None:
+    """A convolution whose largest element is counted where it is equal to the largest: its numbers
+    would be rounded otherwise in the tiles of the count than in those of the largest."""
+    p = parse("""
+counted(const weights : [[[[float]3]3]3]4, image : [[[float]3]12]10) =
+  let x = map2d(w -> map(k -> dot(flatten(w), flatten(k)), weights), slide2d(3, 1, image))
+  map2d(w -> map(c -> (
+      let best = maximum(c)
+      reduce(0.0, (n, y) -> n + select(y == best, 1.0, 0.0), c)), transpose(join(w))),
+    slide2d(2, 2, x))
+""")
+    with pytest.raises(Refused, match="compared for equality"):
+        lower(p, form_named(p, "fused", ""))
+
+
 def test_what_every_tile_reads_whole_is_refused() -> None:
     p = parse("""
 weighted(rows : [[float]6]8, xs : [[float]5]6) =
