@@ -45,7 +45,7 @@ PROGRAMS = {
         "mma-f16 patch relaid ahead sliced by-taps parts",
     ),
     "one half": ("matmul.lift", {"M": 40, "N": 24, "K": 32}, "mma-f16 patch"),
-    "ahead": ("vgg.lift", {"C": 32, "W": 5, "M": 16}, "mma-bf16 patch relaid ahead sliced parts"),
+    "ahead": ("vgg.lift", {"C": 64, "W": 4, "M": 16}, "mma-bf16 patch relaid ahead sliced parts"),
     "with a stride": ("conv2d.lift", {"C": 16, "W": 9, "H": 8, "M": 16}, "mma-bf16 patch parts"),
     "dilated": ("dilated.lift", {"C": 16, "W": 7, "H": 6, "M": 16}, "mma-bf16 patch relaid"),
     "groups": (

@@ -82,9 +82,10 @@ def stencil(r: Random, edge: str, d: int) -> str:
 
 
 def convolution(r: Random, edge: str, d: int) -> str:
-    """The text of a random convolution in d dimensions with several channels and kernels, and this
-    edge."""
-    around, c, m = [amounts(r) for _ in range(d)], r.randint(1, 4), r.randint(2, 6)
+    """The text of a random convolution in d dimensions with several channels and kernels, or as many
+    as tiles of instructions have, and this edge."""
+    around = [amounts(r) for _ in range(d)]
+    c, m = r.choice(((r.randint(1, 4), r.randint(2, 6)), (16, 16)))
     k, step = r.randint(1, 3), r.choice((1, 1, 2))
     k = min(k, *(sum(sides) for sides in around))
     name = f"{d}d" if d > 1 else ""
