@@ -82,8 +82,8 @@ def stencil(r: Random, edge: str, d: int) -> str:
 
 
 def convolution(r: Random, edge: str, d: int) -> str:
-    """The text of a random convolution in d dimensions with several channels and kernels, or as many
-    as tiles of instructions have, and this edge."""
+    """The text of a random convolution in d dimensions with this edge, and several channels and
+    kernels, or as many as tiles of instructions have."""
     around = [amounts(r) for _ in range(d)]
     c, m = r.choice(((r.randint(1, 4), r.randint(2, 6)), (16, 16)))
     k, step = r.randint(1, 3), r.choice((1, 1, 2))
