@@ -48,7 +48,7 @@ class Board:
             connection = Client((self.host, self.port), authkey=self.token)
         except AuthenticationError:
             raise UserError(
-                f"the board at {self.host}:{self.port} refuses this token: expected its own"
+                f"the board at {self.host}:{self.port} refuses the token: expected its own"
             ) from None
         except (OSError, EOFError) as error:
             raise UserError(f"no board answers at {self.host}:{self.port}: {error}") from None

@@ -218,7 +218,7 @@ def _read(file: Path) -> dict[str, Any]:
     except ValueError as error:
         raise UserError(f"{file} is damaged: {error}") from error
     if not isinstance(found, dict):
-        raise UserError(f"{file} is damaged: expected an object")
+        raise UserError(f"{file} is damaged: expected an object, found a {type(found).__name__}")
     return found
 
 

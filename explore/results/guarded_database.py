@@ -96,11 +96,14 @@ def _demand_own_files(own: OwnFolder) -> None:
     start, _ = _ends(own, FILE, 20)
     if start.startswith(_HEADER) and start[18:20] != _ROLLBACK:
         raise UserError(
-            f"{own.path / FILE} is damaged: it is in a mode that runs do not use"
-            " (expected: a rollback journal)"
+            f"{own.path / FILE} is damaged: expected a database with a rollback journal, found one "
+            "in another mode"
         )
     if _ends(own, f"{FILE}-journal", len(_JOURNAL_END))[1] == _JOURNAL_END:
-        raise UserError(f"{own.path / FILE}-journal names another file: a run's journal does not")
+        raise UserError(
+            f"{own.path / FILE}-journal names another file: expected a journal of this run alone, "
+            "as others are never written; the run is not opened"
+        )
 
 
 def _ends(own: OwnFolder, name: str, count: int) -> tuple[bytes, bytes]:

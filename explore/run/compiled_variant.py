@@ -87,7 +87,8 @@ class Compiled:
             return
         if not np.all(np.abs(np.asarray(array)) <= self.largest):
             raise UserError(
-                f"{name}: expected numbers within ±{self.largest:g}, as the run was told"
+                f"{name}: expected numbers within ±{self.largest:g}, as the run was told, found "
+                f"{np.abs(np.asarray(array)).max():g}"
             )
 
     @property

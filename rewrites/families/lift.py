@@ -192,7 +192,8 @@ def _group(form: Lift, e: Expr) -> Rewritten | None:
 
 
 def _stored_sums(form: Lift, tiled: Nest) -> Nest:
-    """The nest that makes partial sums by a kernel of their own."""
+    """The nest `tiled` whose partial sums are made by a kernel of their own, and stored, for a
+    second one to add up."""
     return over(_blocks(tiled, *GROUPS), Level.GROUP, GROUPS, _items(form))
 
 

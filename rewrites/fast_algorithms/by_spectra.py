@@ -108,8 +108,8 @@ def _zeros_around(x: Expr) -> tuple[int, int, Expr]:
 
 
 def _spectrum(parts: Sequence[Expr], l: int, left: int = 0) -> Expr:
-    """The spectrum of a row of length l, `left` zeros before it and the others behind, as memory
-    holds it."""
+    """The Fourier transform, as it is stored, of the row that `parts` make up: each is padded with
+    zeros to length l, `left` of them before it and the others behind."""
     long = [widened(part, left, l - left - size_of(part)) for part in parts]
     return complexes(planes(rdft(long[0], l) if len(long) == 1 else dft(Zip(tuple(long)), l)))
 

@@ -46,7 +46,9 @@ def tiles_of_sums(side: int, rows: Fragment, part: Size | None = None) -> Strate
         layouts = (at(xs, _laid(part, partial(_beside, steps))), at(gs, _laid(part, in_lanes)))
         kept = seq(*layouts, skip if part is None else _parts_stored)(done[0])
         if kept is None:
-            raise Refused(f"expected a multiple of {steps} tiles, found {shown(e)}")
+            raise Refused(
+                f"expected a number of tiles that {steps} divides, found others in {shown(e)}"
+            )
         return kept[0], done[1] + kept[1]
 
     def in_lanes(xs: Expr) -> Rewritten | None:

@@ -79,7 +79,7 @@ def board(device: Device, tmp_path: Path) -> Iterator[Board]:
 def test_a_board_measures_what_a_run_elsewhere_gives_it(
     board: Board, device: Device, tmp_path: Path
 ) -> None:
-    with pytest.raises(UserError, match="refuses this token"):
+    with pytest.raises(UserError, match="refuses the token"):
         Board(board.host, board.port, b"something else is said", print).device()
     there = board.device()
     assert (there.name, there.driver, there.half) == (device.name, device.driver, device.half)
