@@ -4,6 +4,7 @@
 
 from collections.abc import Iterator
 from functools import lru_cache
+from math import gcd
 
 from ir.core.size import (
     ONE,
@@ -67,11 +68,20 @@ def _factor(p: Poly, x: Atom) -> Size:
 
 
 def divides(k: Size, n: Size) -> bool:
-    """False if k is a number below 1, or if both are numbers and k does not divide n; else True.
-    That a size with parameters is divisible is demanded later, by the types."""
-    if not isinstance(k, int):
-        return True
-    return k > 0 and (n % k == 0 if isinstance(n, int) else True)
+    """False if k is a number below 1, or if n is a number that k cannot divide, whatever its
+    parameters are: 8 * k divides no 5; else True. That a size with parameters is divisible is
+    demanded later, by the types."""
+    if isinstance(k, int) and k < 1:
+        return False
+    return not isinstance(n, int) or n % _part(k) == 0
+
+
+def _part(k: Size) -> int:
+    """A number that divides k for all values of its parameters: the largest, if k is no
+    quotient."""
+    if isinstance(k, int):
+        return k
+    return gcd(*(times for _, times in k.num)) if k.den == ONE else 1
 
 
 def at_most(a: Size, b: Size) -> bool:

@@ -23,7 +23,7 @@ from ir.core.size import (
     show_size,
 )
 from ir.parse import parse
-from rewrites.analysis.size_signs import non_negative
+from rewrites.analysis.size_signs import divides, non_negative
 from tests.support.narrowed import number
 
 NAMES = ("k", "m", "n")
@@ -233,3 +233,13 @@ def test_a_shown_size_parses_back(t: Term) -> None:
 )
 def test_sizes_that_are_rounded_up_say_so(size: Size, text: str) -> None:
     assert show_size(size) == text
+
+
+@given(st.integers(1, 12), st.integers(0, 6), st.integers(1, 9), st.integers(1, 60))
+def test_what_is_said_to_divide_no_number_divides_it_at_no_value(
+    a: int, b: int, value: int, n: int
+) -> None:
+    """`divides` may say yes where types demand more later, but a no holds for all parameters."""
+    k = named("k") * a + b
+    assert divides(k, n) or n % (value * a + b)
+    assert not divides(8 * named("k"), 5)
