@@ -38,6 +38,8 @@ class Profile:
     half_arithmetic: bool = False  # false: halves are loaded and stored, and floats meanwhile
     # True: an index is spelled as unsigned, since a signed one costs instructions for its sign.
     unsigned_addresses: bool = False
+    # Words that a work-item's arrays may take before others spill: operands, addresses, counters.
+    array_words: int = 1 << 16
     # Results that a work-item should keep: at least as many as hide the latency of a multiply-add
     # where no other work-items do, at most as many as its registers hold.
     results: tuple[int, int] = (1, 2**31)
@@ -63,6 +65,9 @@ MALI_G72 = Profile(
     unsigned_addresses=True,  # 13 to 17 % fewer instructions by Mesa's compiler
     # Half of the registers: operands and addresses take the others. Mesa's compiler spills with 48.
     results=(1, 32),
+    # Of 64 variants of three families for G72, none spilled with up to 38 words in arrays, and all
+    # did with more (docs/results/mali.md).
+    array_words=38,
 )
 
 DOTS = ("dot_ss", "dot_uu")
@@ -105,6 +110,7 @@ ADRENO_630 = replace(
     dedicated_local=True,
     private_words=192,
     results=(1, 96),
+    array_words=1 << 16,
     resident_items=1024,
     resident_words=1024 * 96,
 )

@@ -116,6 +116,13 @@ def port(text: str) -> int:
     return int(text)
 
 
+def count(text: str) -> int:
+    """The number of things, at least one, in a text."""
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= 1000):
+        raise UserError(f"expected a number from 1 to 1000, found {text!r}")
+    return int(text)
+
+
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Add to a parser the options that name a cluster or a board."""
     where = parser.add_mutually_exclusive_group()

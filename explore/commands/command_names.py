@@ -27,5 +27,7 @@ COMMANDS = {
     "completion": Command("SHELL", "print the script that completes words in bash, zsh or fish"),
     "serve": Command("", "measure for runs on another machine, as a board does"),
     "devices": Command("", "list the devices here, what they can do, and what is broken"),
+    "bundle": Command("PROGRAM", "write the best variants as a folder to run on a board or phone"),
+    "absorb": Command("RUN FILE", "make a run of what a bundle brought back from a board"),
     "toolchain": Command("NAME", "fetch compilers for devices that are not here: mali, adreno"),
 }

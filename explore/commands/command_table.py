@@ -21,6 +21,7 @@ from explore.commands.arguments import (
     add_records,
     add_target,
     add_trust,
+    count,
     days,
     live_of,
     objectives,
@@ -65,6 +66,8 @@ def _commands() -> dict[str, Callable[[list[str]], int]]:
         "completion": _completion,
         "serve": _serve,
         "devices": _devices,
+        "bundle": _bundle,
+        "absorb": _absorb,
         "toolchain": _toolchain,
         "net": _net,
     }
@@ -366,12 +369,48 @@ def _serve(argv: list[str]) -> int:
 def _devices(argv: list[str]) -> int:
     from codegen.instruction_trial import instructions_of
     from codegen.runtime.doctor import main as doctor
-    from explore.commands.toolchain_commands import compiled_for
+    from explore.commands.offline_commands import compiled_for
 
     status = doctor(argv, instructions_of)
     if "--json" not in argv:
         print(compiled_for())
     return status
+
+
+def _bundle(argv: list[str]) -> int:
+    parser = parser_of("bundle")
+    parser.add_argument(
+        "program",
+        type=Path,
+        metavar="PROGRAM",
+        help="a program, which is explored first; or the folder of a run",
+    )
+    parser.add_argument(
+        "--top", type=usage(count), default=50, metavar="N", help="so many variants (default: 50)"
+    )
+    parser.add_argument(
+        "--out", type=path, metavar="DIR", help="the bundle's folder (default: RUN/bundle)"
+    )
+    add_target(parser)
+    add_options(parser)
+    add_records(parser)
+    from explore.commands.offline_commands import bundle
+
+    return bundle(parser.parse_args(argv))
+
+
+def _absorb(argv: list[str]) -> int:
+    parser = of_run("absorb")
+    parser.add_argument("file", type=path, metavar="FILE", help="the results that came back")
+    parser.add_argument(
+        "--out",
+        type=path,
+        metavar="NEW",
+        help="the folder of the run that is made (default: RUN-DEVICE)",
+    )
+    from explore.commands.offline_commands import absorbed
+
+    return absorbed(parser.parse_args(argv))
 
 
 def _toolchain(argv: list[str]) -> int:
@@ -391,6 +430,6 @@ def _toolchain(argv: list[str]) -> int:
         "--save", type=path, metavar="FOLDER", help="only fetch the packages, to this folder"
     )
     what.add_argument("--remove", action="store_true", help="remove it from the user's cache")
-    from explore.commands.toolchain_commands import toolchain
+    from explore.commands.offline_commands import toolchain
 
     return toolchain(parser.parse_args(argv))

@@ -42,7 +42,7 @@ OURS = "plan.json"  # a folder that holds one may be written again
 EXPECTED = "data/expected.bin"
 
 MAKEFILE = """CFLAGS ?= -O2 -Wall
-host: host.c plan.h build_options.c
+host: host.c host_tools.c plan.h build_options.c
 \t$(CC) $(CFLAGS) -o $@ host.c -lOpenCL -lm
 """
 
@@ -91,11 +91,8 @@ def write_export(
 ) -> None:
     """Write a plan to a folder, with inputs and constants by buffer, the right results in the order
     of the plan's outputs, and host programs in Python and C."""
-    _refuse_names(plan)
-    try:
-        _refuse_occupied(folder)
-    except OSError as error:
-        raise UserError(f"cannot write in {folder}: {error.strerror}") from error
+    refuse_names(plan)
+    refuse_occupied(folder, OURS, ("data", INPUTS, WEIGHTS, "library", "python"))
     places = places_of(plan)
     said = {
         **plan_json(plan),
@@ -120,6 +117,7 @@ def write_export(
         "build_options.c": _text("explore.export", "build_options.c"),
         "host.py": _text("explore.export", "host.py.in"),
         "host.c": _text("explore.export", "host.c"),
+        "host_tools.c": _text("explore.export", "host_tools.c"),
         "Makefile": MAKEFILE,
         "README.md": told.readme,
         **({"derivation.txt": told.derivation} if told.derivation else {}),
@@ -180,7 +178,7 @@ def kernel_text(variant: Variant, plan: Plan) -> str:
     return listing(plan, lines)
 
 
-def _refuse_names(plan: Plan) -> None:
+def refuse_names(plan: Plan) -> None:
     """Raise a UserError for a plan with names that are not plain: they become file names and C
     text."""
     named = [(b.name, BUFFER) for b in plan.buffers] + [(k.name, NAME) for k in plan.kernels]
@@ -191,12 +189,17 @@ def _refuse_names(plan: Plan) -> None:
             )
 
 
-def _refuse_occupied(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"expected a folder, found the file {folder}")
-    if folder.exists() and any(folder.iterdir()) and not (folder / OURS).exists():
-        raise UserError(f"{folder} holds other files: choose an empty or a new folder")
-    for place in ("data", INPUTS, WEIGHTS, "library", "python"):
+def refuse_occupied(folder: Path, ours: str, inner: Sequence[str]) -> None:
+    """Raise a UserError for a folder that holds other files than an export, which has one called
+    `ours`, or whose `inner` places are links."""
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise UserError(f"expected a folder, found the file {folder}")
+        if folder.exists() and any(folder.iterdir()) and not (folder / ours).exists():
+            raise UserError(f"{folder} holds other files: choose an empty or a new folder")
+    except OSError as error:
+        raise UserError(f"cannot write in {folder}: {error.strerror}") from error
+    for place in inner:
         if (folder / place).is_symlink():
             raise UserError(f"{folder / place} is a link that leads elsewhere: choose a new folder")
 

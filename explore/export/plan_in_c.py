@@ -24,7 +24,7 @@ enum {{ BUFFERS = {len(plan.buffers)}, KERNELS = {len(plan.kernels)}, TURNS = {t
 #define ARENA_BYTES {plan.workspace_bytes}u /* of temporaries */
 #define WEIGHTS_BYTES {weights_bytes(plan, places)}u /* of the file with all constants */
 #define MAX_ERROR {max_error!r}
-#define MADE_FOR {_c_text(made_for)} /* the device, and its platform */
+#define MADE_FOR {c_text(made_for)} /* the device, and its platform */
 enum scalar {{ {", ".join(name.upper() for name in BYTES)} }};
 static const size_t bytes_of[] = {{ {", ".join(map(str, BYTES.values()))} }};
 enum role {{ INPUT, CONST, PACKED, TEMPORARY, OUTPUT }};
@@ -71,7 +71,7 @@ def _c_kernels(plan: Plan) -> str:
 """
 
 
-def _c_text(text: str) -> str:
+def c_text(text: str) -> str:
     """The C string literal for a text's bytes; bytes that C could misread are written in octal."""
     plain = string.ascii_letters + string.digits + " .,:;_+-()@#"
     return '"' + "".join(c if c in plain else _octal(c) for c in text) + '"'
@@ -89,9 +89,10 @@ def _c_buffer(b: Buffer, place: Place | None) -> str:
 
 def _c_kernel(k: Kernel, numbers: Mapping[str, int]) -> str:
     arguments = ", ".join(str(numbers[name]) for name in k.arguments)
-    sizes = f"{_c_sizes(k.global_size)}, {_c_sizes(k.local_size)}"
+    sizes = f"{c_sizes(k.global_size)}, {c_sizes(k.local_size)}"
     return f'{{"{k.name}", {sizes}, {int(k.prepack)}, {len(k.arguments)}, {{{arguments}}}}}'
 
 
-def _c_sizes(size: tuple[int, int, int]) -> str:
+def c_sizes(size: tuple[int, int, int]) -> str:
+    """The C initialiser of the three sizes of a launch."""
     return "{" + ", ".join(map(str, size)) + "}"

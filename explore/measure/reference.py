@@ -100,12 +100,18 @@ def inputs_of(program: Program, seed: int, integers: bool = False) -> dict[str, 
 
 def reference(program: Program, seed: int) -> Reference:
     """The reference of a program for a seed, by the interpreter in double precision."""
-    outputs = _outputs(program, inputs_of(program, seed), np.float64)
+    return reference_for(program, inputs_of(program, seed), inputs_of(program, seed, integers=True))
+
+
+def reference_for(
+    program: Program, inputs: Mapping[str, Array], whole: Mapping[str, Array]
+) -> Reference:
+    """The reference of a program for inputs of real and of whole numbers."""
+    outputs = _outputs(program, inputs, np.float64)
     if not whole_numbers_stay_whole(program.body):
         return Reference(outputs)
-    given = inputs_of(program, seed, integers=True)
-    exact = expected_parts(program, given)
-    single = _outputs(program, given, np.float32)
+    exact = expected_parts(program, whole)
+    single = _outputs(program, whole, np.float32)
     return Reference(outputs, exact if all(map(_is_exact, exact, single)) else None)
 
 

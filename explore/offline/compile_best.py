@@ -5,9 +5,11 @@ anew, by a model that learns from what was compiled."""
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import islice, zip_longest
 
 from codegen.plan import Kernel
 from constraints.devices import Profile
@@ -67,8 +69,7 @@ class CompileBest:
                 for i in chosen:
                     outcome = self._outcome(variants[i])
                     took(Record(variants[i], outcome, todo[i].elapsed_s, time.time(), 1))
-                    tells = outcome.time_ns if isinstance(outcome, Predicted) else None
-                    search.tell(i, tells)
+                    search.tell(i, _told(outcome))
                 left -= len(chosen)
 
     def _round(self, search: Search, left: int) -> list[int]:
@@ -131,10 +132,27 @@ def running(variant: Variant) -> list[Kernel]:
     return [k for k in variant.plan.kernels if not k.prepack]
 
 
+def _told(outcome: Outcome) -> float | None:
+    """The time of an outcome that the search learns; None for what is not proposed: a variant that
+    spills registers is as one that failed."""
+    return outcome.time_ns if isinstance(outcome, Predicted) and not outcome.spills else None
+
+
 def _promising(records: Sequence[Record], count: int) -> list[int]:
-    """The numbers of records to begin with: those that no other beats in predicted time and memory,
-    and the next layers behind them, until they are so many."""
-    left, found = list(range(len(records))), list[int]()
+    """The numbers of records to begin with, at most `count`, from each family in turn, as the
+    estimate may be far off for a whole family: first those that no other of it beats in predicted
+    time and memory, then the next layers behind them."""
+    families = defaultdict[str, list[int]](list)
+    for i, record in enumerate(records):
+        families[record.variant.family].append(i)
+    turns = zip_longest(*(_in_layers(records, mine, count) for mine in families.values()))
+    return list(islice((i for turn in turns for i in turn if i is not None), count))
+
+
+def _in_layers(records: Sequence[Record], left: list[int], count: int) -> list[int]:
+    """Numbers of records, at most `count`: the front of those that are `left`, then the front of
+    the others, and so on."""
+    found = list[int]()
 
     def cost(i: int) -> tuple[float, float]:
         return records[i].time_ns or math.inf, float(records[i].memory_bytes or 0)

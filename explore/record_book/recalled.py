@@ -6,7 +6,7 @@ All others are hints: their constraints are checked, their kernels proved, and t
 again."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from explore.options.options import Options
@@ -53,6 +53,12 @@ class Recalled:
         """The number of variants to try if the user asks for `variants`: those that were tried here
         before count, and the known front is measured again in any case."""
         return max(len(self.again), variants - len(self.tried)) if self.tried else variants
+
+    def beginning_with(self, records: Sequence[Record]) -> "Recalled":
+        """What is known, with the variants of these records tried before all others but the known
+        front."""
+        made = (Hint(r.variant.family, r.variant.form, r.variant.parameters) for r in records)
+        return replace(self, hints=tuple(dict.fromkeys([*made, *self.hints])))
 
     def settles(self, variants: int) -> bool:
         """True if at least `variants` variants were tried here before: then nothing is searched,

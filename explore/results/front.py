@@ -110,6 +110,26 @@ def usable(
     return (compiled if spilling else lean) or compiled or found
 
 
+def best_first(records: Sequence[Record], count: int) -> list[Record]:
+    """The best records, at most `count`: first those on the front, then those that would be without
+    them, and so on; after all that can be picked come those that spill registers, and then those
+    that were only ranked. Of variants with equal kernels there is one."""
+    layers = [
+        *(usable(records), usable(records, spilling=True)),
+        [r for r in latest(records) if _ran(r, False)],
+    ]
+    found = dict[str, Record]()
+    for several in layers:
+        left = [r for r in several if r.variant.plan is not None]
+        while left and len(found) < count:
+            best = pareto(left, lambda r: tuple(_cost(r, o) for o in DEFAULT))
+            for record in best:
+                found.setdefault(record.variant.key, record)
+            taken = {r.variant.id for r in best}
+            left = [r for r in left if taken and r.variant.id not in taken]
+    return list(found.values())[:count]
+
+
 def pick(
     records: Sequence[Record],
     which: Literal["fastest", "smallest"] = "fastest",

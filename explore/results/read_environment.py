@@ -8,12 +8,13 @@ from typing import Any
 from explore.bounds.least_traffic import Products, Windows
 from explore.options.options import Options
 from explore.options.stored_fields import Damaged, Fields, loaded
-from explore.results.read_record import NEVER, YEAR_9999
+from explore.results.read_record import ID, NEVER, YEAR_9999
 from explore.results.records import Bounds
 from explore.results.run_environment import Environment
 from ir.program_file import LONGEST
 
 MOST_WINDOWS = 16
+MOST_BEGUN = 4096  # variants that a board ran
 SHA256 = re.compile("[0-9a-f]{64}")
 
 
@@ -36,7 +37,13 @@ def environment_from(text: object) -> Environment:
         started_unix_s=fields.number("started_unix_s", most=YEAR_9999),
         numbers=_numbers(fields.given("numbers", fields.fields, Fields({}, ""))),
         reference=fields.maybe("reference", lambda n: fields.matching(n, SHA256, "a sha256")),
+        begins=fields.given("begins", lambda n: _variants(fields, n), ()),
     )
+
+
+def _variants(fields: Fields, name: str) -> tuple[str, ...]:
+    entries = fields.each(name, MOST_BEGUN)
+    return tuple(entry.matching("value", ID, "the name of a variant") for entry in entries)
 
 
 def _options(fields: Fields) -> Mapping[str, Any]:

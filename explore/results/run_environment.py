@@ -31,6 +31,8 @@ class Environment:
     started_unix_s: float = 0.0
     numbers: Mapping[str, Sequence[int]] = field(default_factory=dict)  # of the device's profile
     reference: str | None = None  # sha256 of the file with what is right, once it is computed
+    # Variants whose outcomes a board brought back: the search goes on from them.
+    begins: tuple[str, ...] = ()
 
     @property
     def where(self) -> str:

@@ -257,6 +257,7 @@ def _explore(
         plans.all(contenders(before))  # a folder that was changed is refused before anything runs
     store.forget_lost_forms()
     earlier = list(first_round(before).values())
+    known = known.beginning_with(_begun(store, before))
     with ExitStack() as stack:
         shown = None if live is None else stack.enter_context(LivePage(_told(store), live))
         total = known.budget(options.variants)
@@ -275,6 +276,12 @@ def _explore(
             raise
         _finish(store, plans, books, shown)
     return Run(store.folder), finished
+
+
+def _begun(store: Store, records: list[Record]) -> list[Record]:
+    """The records of the variants that a board ran before the run began."""
+    names = {*store.environment.begins}
+    return [r for r in first_round(records).values() if r.variant.id in names]
 
 
 def _told(store: Store) -> Told:

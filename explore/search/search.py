@@ -95,7 +95,8 @@ class Search:
         if begin and strategy != "random":
             self._order = list(dict.fromkeys([*begin, *self._order]))
         self._learned = 0 if self._prior is None else len(self._prior.kernels)
-        self._first = min(first if self._learned < ENOUGH else max(len(begin), 1), len(table))
+        fewest = max(first if self._learned < ENOUGH else 1, len(begin))
+        self._first = min(fewest, len(table))
         self._spread = self._order[: spread + len(begin)]  # to be seen, sooner or later
         self._rounds: list[list[int]] = []
         self._taken: set[int] = set()

@@ -86,7 +86,7 @@ def estimate(features: Mapping[str, float], device: Profile) -> float:
 def _spill(features: Mapping[str, float], device: Profile) -> float:
     """The factor by which a kernel is slower because its work-items keep more words than they have
     registers."""
-    words = float(device.private_words)
+    words = float(min(device.private_words, device.array_words))
     if device.resident_items > 1:  # the items of a group are there at once, and share registers
         words = min(words, max(1.0, device.resident_words / features["group items"]))
     return SPILL if features["private bytes"] > 4 * words else 1.0

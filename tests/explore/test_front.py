@@ -15,7 +15,7 @@ from codegen.plan import Kernel, Plan
 from explore.measure.front_again import contenders, measure_again
 from explore.measure.measure_variant import Again, Passes
 from explore.report.table import front_lines
-from explore.results.front import Limits, by_id, front, objectives, pareto, pick, usable
+from explore.results.front import Limits, best_first, by_id, front, objectives, pareto, pick, usable
 from explore.results.kernel_code import KernelCode
 from explore.results.pace import Reading
 from explore.results.read_record import from_line
@@ -340,3 +340,13 @@ def test_a_compiled_variants_json_is_read_as_it_was() -> None:
     record = compiled("1", 7.0, 10, 2, 16)
     again = from_line(to_line(record))
     assert again.outcome == record.outcome
+
+
+def test_the_best_come_first_then_what_spills_and_then_what_was_only_ranked() -> None:
+    lean, behind = compiled("1", 5.0, 20, 0), compiled("2", 9.0, 30, 0)
+    spilling, ranked = compiled("3", 1.0, 10, 3), guessed("4", 0.5, 5)
+    records = [ranked, spilling, behind, lean]
+    assert best_first(records, 9) == [lean, behind, spilling, ranked]
+    assert best_first(records, 2) == [lean, behind]
+    same = replace(behind, variant=replace(behind.variant, id="naive-00000009", plan=a_plan(20)))
+    assert best_first([lean, same], 9) == [lean]  # its kernels are the same
