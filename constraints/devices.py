@@ -62,7 +62,7 @@ MALI_G72 = Profile(
     resident_words=384 * 64,
     resident_bytes=32 * KIB,
     half_arithmetic=True,
-    unsigned_addresses=True,  # 13 to 17 % fewer instructions by Mesa's compiler
+    unsigned_addresses=True,  # 2 to 17 % fewer instructions, by Mesa's compiler and by family
     # Half of the registers: operands and addresses take the others. Mesa's compiler spills with 48.
     results=(1, 32),
     # Of 64 variants of three families for G72, none spilled with up to 38 words in arrays, and all
