@@ -18,7 +18,12 @@ PLAIN = re.compile(r"`([\w-]+\.py)`")
 MODULE = re.compile(r"python -m ([\w.]+)")
 DOTTED = re.compile(r"`(\w+(?:\.\w+)*)\.([A-Za-z_]\w*)`")
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
-EXPORTED = {"host.py", "build_options.py"}  # files of an export, which no folder here holds
+EXPORTED = {
+    "host.py",
+    "build_options.py",
+    "bundle.py",
+    "drawn_inputs.py",
+}  # files of an export, which no folder here holds
 FILES = {"sqlite", "npz", "npy", "html", "json", "lift", "cl", "c", "md", "toml", "txt", "yml"}
 
 
