@@ -137,10 +137,14 @@ class Expressions:
         raise self.reading.refused("expected comparisons joined by &&, found an int")
 
     def conjunction(self, e: Infix, where: Where) -> Condition | None:
-        """The condition a && b; None if data decide it. b is only computed where a holds."""
-        left = self.test(e.left, where)
-        right = self.test(e.right, where if left is None else self.holding(where, left))
-        return None if left is None or right is None else both(left, right)
+        """The condition a && b && …; None if data decide it. Each is only computed where those
+        before it hold."""
+        first, *rest = _joined_by_and(e)
+        found = self.test(first, where)
+        for term in rest:
+            other = self.test(term, where if found is None else self.holding(where, found))
+            found = None if found is None or other is None else both(found, other)
+        return found
 
     def holding(self, where: Where, c: Condition) -> Where:
         """The place `where` with the fact that c holds; one object for each place, so that accesses
@@ -237,3 +241,13 @@ def kind_of(t: Type) -> Kind:
     assert isinstance(held.width, int)
     bits = held.scalar in NARROW_REALS
     return Kind("ushort" if bits else held.scalar.name, held.width)
+
+
+def _joined_by_and(e: CExpr) -> list[CExpr]:
+    """The conditions that && joins in e, in their order: guards of many padded axes join hundreds,
+    which would be too deep for a recursion."""
+    found: list[CExpr] = []
+    while isinstance(e, Infix) and e.op == "&&":
+        found.append(e.right)
+        e = e.left
+    return [e, *reversed(found)]

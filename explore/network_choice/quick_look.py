@@ -15,6 +15,7 @@ import numpy as np
 from codegen.plan import Plan
 from codegen.runtime.built_program import Program as Built
 from codegen.runtime.results import BuildFailed
+from codegen.runtime.series import Clock
 from codegen.runtime.session import Session
 from explore.building.build_variant import Made
 from explore.measure.measure_variant import turns_of
@@ -49,19 +50,22 @@ def looked_at(
     builders: Workers,
     tried: int,
     tell: Tell,
+    clock: Clock = time.perf_counter_ns,
 ) -> Found:
     """The options of each program: `tried` of its variants, those that the record book knows first,
-    are built and measured. `tell` is called for each program with its number and options."""
+    are built and measured by the `clock`. `tell` is called for each program with its number and
+    options."""
     found = []
     for number, program in enumerate(layers.programs):
-        found.append(_options(program, target, session, builders, tried))
+        found.append(_options(program, target, session, builders, (tried, clock)))
         tell(number, found[-1])
     return with_parts(layers, found)
 
 
 def _options(
-    program: Program, target: Target, session: Session, builders: Workers, tried: int
+    program: Program, target: Target, session: Session, builders: Workers, how: tuple[int, Clock]
 ) -> list[Option]:
+    tried, clock = how
     kind = "gpu" if target.device is not None and target.device.kind == "gpu" else "cpu"
     asked = Options(variants=tried, families=FAMILIES[kind])
     with BookKeeping.begun(None, program, target) as books:
@@ -78,7 +82,7 @@ def _options(
         for n in chosen
         if isinstance(result := made[n], Made) and result.failed is None and result.plan is not None
     ]
-    timed = _Look(program, session, inputs_of(program, 0)).timed(plans)
+    timed = _Look(program, session, inputs_of(program, 0), clock).timed(plans)
     options = [Option(drawn.variants[n].id, plan, t, measured=True) for n, plan, t in timed]
     return best_of(options) or estimated_options(program, target, session)
 
@@ -102,6 +106,7 @@ class _Look:
     program: Program
     session: Session
     inputs: Mapping[str, Any]
+    clock: Clock
 
     def timed(self, plans: Sequence[tuple[int, Plan]]) -> list[tuple[int, Plan, float]]:
         """The plans with their times; a plan whose results differ from those of most others is left
@@ -118,7 +123,7 @@ class _Look:
                 continue
             built.set_constants(kept)
             results.append(np.asarray(built(given), np.float64))
-            times.append(_time(built, given, turns))
+            times.append(self._time(built, given, turns))
             ready.append((n, plan, built))
             if times[-1] > SLOW * min(times):
                 built.release()  # its memory: it is not timed again
@@ -127,7 +132,7 @@ class _Look:
         readings = {i: [times[i]] for i in range(len(times))}
         for _ in range(PASSES - 1):
             for i in again:
-                readings[i].append(_time(ready[i][2], given, turns))
+                readings[i].append(self._time(ready[i][2], given, turns))
         for _, _, built in ready:
             built.release()
         return [
@@ -135,14 +140,15 @@ class _Look:
             for i in _agreeing(results, largest_error(self.program, None))
         ]
 
-
-def _time(built: Built, given: Mapping[str, Any], turns: Sequence[Mapping[str, Any]]) -> float:
-    """The nanoseconds of an inference, from several back to back."""
-    series = built.series(given, turns)
-    series.warm()
-    once = series.batch(1)
-    count = int(BATCH_NS / max(once, 1.0))
-    return once if count < 2 else series.batch(count)
+    def _time(
+        self, built: Built, given: Mapping[str, Any], turns: Sequence[Mapping[str, Any]]
+    ) -> float:
+        """The nanoseconds of an inference, from several back to back."""
+        series = built.series(given, turns, self.clock)
+        series.warm()
+        once = series.batch(1)
+        count = int(BATCH_NS / max(once, 1.0))
+        return once if count < 2 else series.batch(count)
 
 
 def _agreeing(results: Sequence[Any], most: float) -> list[int]:
