@@ -2,7 +2,7 @@
 compared with onnxruntime: every tensor, the time, and the memory. The variants are the best by the
 cost model's estimates; nothing is explored.
 
-    python -m benchmarks.networks squeezenet resnet18 detector.onnx … [--size 224] [--device cpu]
+    python -m benchmarks.networks squeezenet resnet18 detector.onnx … [--size 224] [--reference]
 
 Of a file's inputs, open sizes become 1 (the batch), 3 (channels) and the size. The exit status is 1
 if a network's result or any tensor is further off than KNOWN."""
@@ -24,6 +24,7 @@ from explore.onnx_model.onnx_graph import Array
 from explore.options.units import show_bytes
 from tests.support.built_models import mobilenet_v2, resnet18
 from tests.support.light_models import light_model
+from tests.support.onnx_models import expected
 
 RUNS = 9
 THREADS = 2
@@ -71,10 +72,14 @@ def tensors_of(model: Any, names: Sequence[str], inputs: Mapping[str, Array]) ->
     return list(session(made).run(None, dict(inputs)))
 
 
-def errors(net: Network, model: Any, inputs: Mapping[str, Array]) -> dict[str, float]:
-    """The relative error of each tensor of the network, by name, against onnxruntime's."""
+def errors(
+    net: Network, model: Any, inputs: Mapping[str, Array], reference: bool
+) -> dict[str, float]:
+    """The relative error of each tensor of the network, by name, against onnxruntime's or those of
+    `onnx.reference`."""
     found = net.trace(**inputs)
-    right = tensors_of(model, list(found), inputs)
+    names = list(found)
+    right = expected(model, inputs, names) if reference else tensors_of(model, names, inputs)
     return {
         name: float(np.linalg.norm(found[name] - want) / (np.linalg.norm(want) or 1))
         for name, want in zip(found, right, strict=True)
@@ -92,7 +97,7 @@ def median_ms(run: Callable[[], object]) -> float:
     return statistics.median(times)
 
 
-def compared(name: str, size: int | None, device: str) -> tuple[str, bool]:
+def compared(name: str, size: int | None, device: str, reference: bool) -> tuple[str, bool]:
     """The line to print for a network: its errors, its times and its bytes, beside onnxruntime's;
     and whether all errors are known ones."""
     random = np.random.default_rng()
@@ -102,7 +107,7 @@ def compared(name: str, size: int | None, device: str) -> tuple[str, bool]:
     took = time.process_time() - begun
     shapes = {name: kind.shape for name, kind in net.layers.inputs.items()}
     inputs = {n: random.uniform(-1, 1, shape).astype(np.float32) for n, shape in shapes.items()}
-    found = errors(net, model, inputs)
+    found = errors(net, model, inputs, reference)
     where = max(found, key=lambda n: found[n])
     last = max(found[n] for n in net.layers.outputs)
     other = session(model)
@@ -124,10 +129,13 @@ def main() -> None:
     parser.add_argument("names", nargs="+", help="names of models, or files of them")
     parser.add_argument("--size", type=int, help="pixels of an image, each way")
     parser.add_argument("--device", default="cpu")
+    parser.add_argument(
+        "--reference", action="store_true", help="errors against onnx.reference, which is slow"
+    )
     given = parser.parse_args()
     good = []
     for name in given.names:
-        line, agrees = compared(name, given.size, given.device)
+        line, agrees = compared(name, given.size, given.device, given.reference)
         print(line if agrees else f"{line}: WRONG", flush=True)
         good.append(agrees)
     sys.exit(not all(good))

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from explore.commands.arguments import add_options, add_target, options_of, path
 from explore.network_choice.choose_options import Choice, Chooser
 from explore.network_choice.find_options import Options, estimated
 from explore.network_choice.layer_options import Option
-from explore.network_choice.network_plan import assembled
 from explore.network_graph.network_layers import Layers, layers_of
 from explore.networks.beside_peers import Beside, beside_lines, beside_peers
 from explore.networks.export_network import export_network, inputs_for
@@ -113,8 +111,7 @@ def _beside(run: NetworkRun, choice: Choice, engines: Sequence[EngineName]) -> l
     if not engines:
         return []
     device = device_of(run.environment)
-    trusted = run.trusted(choice.options)
-    plan = assembled(run.layers, trusted)
+    plan = run.trusted(choice).plan
     inputs = inputs_for(run.layers, np.random.default_rng(run.asked.seed))
     found = beside_peers(plan, run.model, inputs, device, engines)
     print("\n".join(beside_lines(found)))
@@ -127,7 +124,7 @@ def _reported(
     """Write the report of a run, and print where it is."""
     file, where = run.folder / "report.html", run.environment.where
     front = Chooser.of(run.layers, options).sweep()
-    write_network_report(file, run.layers, choice, front, where, beside)
+    write_network_report(file, choice, front, where, beside)
     print(f"report: {file}")
 
 
@@ -162,10 +159,8 @@ def _pick(argv: list[str]) -> int:
     if given.report or beside:
         _reported(run, choice, options, beside)
     if given.export is not None:
-        trusted = run.trusted(choice.options)
-        again = replace(choice, options=tuple(trusted), plan=assembled(run.layers, trusted))
         where = run.environment.where
-        export_network(run.layers, again, where, given.export)
+        export_network(run.trusted(choice), where, given.export)
         print(f"written to {given.export}: run host.py, or make")
     return 0
 
@@ -200,7 +195,7 @@ def _chosen(layers: Layers, options: Options, given: argparse.Namespace) -> Choi
         print("\n".join(front_table(chooser.sweep())))
     choice = chooser.fastest() if given.budget is None else chooser.within(given.budget)
     if given.report:
-        print("\n".join(layer_table(layers, choice)))
+        print("\n".join(layer_table(choice)))
     print("\n".join(memory_lines(choice)))
     _told_of_greedy(chooser, choice, given.budget)
     return choice

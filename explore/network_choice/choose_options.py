@@ -13,6 +13,7 @@ import numpy as np
 
 from explore.network_choice.find_options import Options
 from explore.network_choice.layer_options import Option
+from explore.network_choice.layers_in_parts import without_copies
 from explore.network_choice.live_bytes import LiveTensors, Moment
 from explore.network_choice.network_plan import NetworkPlan, assembled
 from explore.network_graph.network_layers import Layers
@@ -29,6 +30,7 @@ class Choice:
     """An option for each layer, their plan, and the share of its time by which another choice might
     still be faster (0: it is proved to be the best)."""
 
+    layers: Layers
     options: tuple[Option, ...]
     plan: NetworkPlan
     gap: float
@@ -55,9 +57,10 @@ class Chooser:
 
     @staticmethod
     def of(layers: Layers, options: Options) -> "Chooser":
-        """The programme, from the options of each of the network's programs."""
+        """The programme, from the options of each of the network's programs; layers whose results
+        are joined write them where they belong, if they can."""
+        layers, of_layers = without_copies(layers, [options[x.program] for x in layers.layers])
         live = LiveTensors.of(layers)
-        of_layers = tuple(tuple(options[x.program]) for x in layers.layers)
         moments = tuple(
             tuple(live.moment(layers, l, option) for option in each)
             for l, each in enumerate(of_layers)
@@ -67,7 +70,7 @@ class Chooser:
     def fastest(self) -> Choice:
         """The fastest choice of all, without a budget."""
         chosen = [min(each, key=lambda o: (o.time_ns, o.kept_bytes)) for each in self.options]
-        return Choice(tuple(chosen), assembled(self.layers, chosen), 0.0)
+        return self._choice_of(chosen)
 
     def within(self, budget: int) -> Choice:
         """The fastest choice whose plan takes at most `budget` bytes; a UserError says what the
@@ -91,8 +94,10 @@ class Chooser:
         raise UserError(self._too_little(budget))
 
     def _choice(self, numbers: Sequence[int], gap: float = 0.0) -> Choice:
-        chosen = [each[o] for each, o in zip(self.options, numbers, strict=True)]
-        return Choice(tuple(chosen), assembled(self.layers, chosen), gap)
+        return self._choice_of([e[o] for e, o in zip(self.options, numbers, strict=True)], gap)
+
+    def _choice_of(self, chosen: Sequence[Option], gap: float = 0.0) -> Choice:
+        return Choice(self.layers, tuple(chosen), assembled(self.layers, chosen), gap)
 
     def least(self) -> Choice:
         """The choice of least memory; of several, the fastest."""
@@ -116,7 +121,7 @@ class Chooser:
                 if self.bytes_of(tried) <= budget:
                     chosen = tried
                     break
-        return Choice(tuple(chosen), assembled(self.layers, chosen), np.inf)
+        return self._choice_of(chosen, np.inf)
 
     def sweep(self, points: int = 24) -> list[Choice]:
         """The front of the network: choices of which none is beaten in both time and memory, the

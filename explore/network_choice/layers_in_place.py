@@ -24,7 +24,7 @@ def overwriting(
     """The way in which a layer with this plan works in place; None if it cannot. `lives` are those
     of the tensors between layers."""
     layer = layers.layers[number]
-    if layer.output not in lives:
+    if layer.output not in lives or layer.into is not None:
         return None
     size = layers.tensors[layer.output].kind.bytes
     for name, tensor in layer.tensors:

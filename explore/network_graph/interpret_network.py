@@ -21,7 +21,12 @@ def interpreted(layers: Layers, inputs: Mapping[str, Array]) -> dict[str, Array]
         given = {name: known[t] for name, t in layer.tensors} | dict(layer.constants)
         fitting = {name: np.asarray(a).reshape(shapes[name]) for name, a in given.items()}
         made = np.asarray(evaluate(program, fitting, np.float64))
-        known[layer.output] = made.reshape(layers.tensors[layer.output].stored)
+        shape, part = layers.tensors[layer.output].stored, layer.into
+        if part is None:
+            known[layer.output] = made.reshape(shape)
+        else:
+            rows = known.setdefault(layer.output, np.zeros(shape)).reshape(-1, part.whole)
+            rows[:, part.offset : part.offset + part.each] = made.reshape(-1, part.each)
     return {name: a for name, a in known.items() if name not in inputs}
 
 

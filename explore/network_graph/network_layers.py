@@ -8,6 +8,7 @@ from math import prod
 
 import numpy as np
 
+from codegen.text_proof.work_in_part import Part
 from explore.network_graph.folded_nodes import folded_graph
 from explore.onnx_model.fold_constants import folded
 from explore.onnx_model.onnx_graph import SCALARS, Array, Graph, Kind, Node
@@ -38,8 +39,8 @@ IN_ONNX_ORDER = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", *OF_
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer: the node that it is of, the number of its program, and what the program's parameters
-    are given, tensors by name or constants."""
+    """A layer: the node that it is of, the number of its program, what the program's parameters are
+    given, tensors by name or constants, and the tensor that it makes, or the part of it."""
 
     title: str
     operator: str
@@ -47,6 +48,7 @@ class Layer:
     tensors: tuple[tuple[str, str], ...]
     constants: Mapping[str, Array]
     output: str
+    into: Part | None = None  # None: it makes all of the output
 
 
 @dataclass(slots=True)
@@ -63,11 +65,17 @@ class Layers:
     texts: list[str] = field(default_factory=list)
     same_as: dict[str, str] = field(default_factory=dict)
     parts: dict[int, tuple[int, int]] = field(default_factory=dict)  # programs in place of one
+    joined: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)  # see Step.lengths
 
     def root(self, name: str) -> str:
         """The tensor that holds the numbers of the tensor `name`: itself, unless it is another one
         in a new shape."""
         return self.same_as.get(name, name)
+
+    def made_bytes(self, layer: Layer) -> int:
+        """The bytes that a layer makes: its output, or a part of it."""
+        size, part = self.tensors[layer.output].kind.bytes, layer.into
+        return size if part is None else size // part.whole * part.each
 
     def uses(self, program: int) -> list[Layer]:
         """The layers that have this program, or may have it as one of two parts."""
@@ -162,6 +170,9 @@ def _add(made: Layers, known: dict[str, int], site: Site, which: int, output: st
     if step.parts:
         first, second = (_program(made, known, site, part) for part in step.parts)
         made.parts[number] = (first, second)
+    given = [made.root(p.given) for p in step.parameters if isinstance(p.given, str)]
+    if len(given) == len(step.lengths) == len(step.parameters):
+        made.joined[output] = tuple(zip(given, step.lengths, strict=True))
     made.layers.append(
         Layer(
             site.node.name,

@@ -18,9 +18,10 @@ from ir.errors import Unsupported
 SEED = 0
 
 
-def export_network(layers: Layers, choice: Choice, made_for: str, folder: Path) -> None:
+def export_network(choice: Choice, made_for: str, folder: Path) -> None:
     """Write a network with its chosen variants to a folder: kernels, the plan of their launches and
     of memory, weights in one file, an input with the right result, and hosts in Python and C."""
+    layers = choice.layers
     if len(layers.outputs) > 1:
         raise Unsupported(
             f"the network has the results {', '.join(layers.outputs)}: exports have one"
@@ -43,7 +44,7 @@ def export_network(layers: Layers, choice: Choice, made_for: str, folder: Path) 
             "measured": all(o.measured for o in choice.options),
         },
         kernels=f"{_comment(memory_lines(choice))}\n{plan.plan.source}",
-        readme=_readme(layers, choice, made_for),
+        readme=_readme(choice, made_for),
         name=layers.name,
         title=f"the network {layers.name}, {len(layers.layers)} layers.",
     )
@@ -65,9 +66,9 @@ def _comment(lines: Sequence[str]) -> str:
     return "".join(f"// {line}\n" for line in lines)
 
 
-def _readme(layers: Layers, choice: Choice, made_for: str) -> str:
-    told = "\n".join([*memory_lines(choice), "", *layer_table(layers, choice)])
-    return f"""# {layers.name}
+def _readme(choice: Choice, made_for: str) -> str:
+    told = "\n".join([*memory_lines(choice), "", *layer_table(choice)])
+    return f"""# {choice.layers.name}
 
 A network as OpenCL kernels, with a variant chosen for each layer, on {made_for}.
 

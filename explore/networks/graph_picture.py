@@ -13,18 +13,18 @@ from explore.report.palette import colours
 WIDE, HIGH, ACROSS, DOWN = 150.0, 26.0, 170.0, 44.0
 
 
-def graph_picture(layers: Layers, choice: Choice) -> str:
+def graph_picture(choice: Choice) -> str:
     """The picture as SVG: each layer stands below those whose results it reads, in a column of its
     own where others are beside it; a look at a box tells its time and its bytes."""
-    rows = _rows(layers)
-    makers = {layer.output: l for l, layer in enumerate(layers.layers)}
-    places = _places(rows, layers, makers)
+    layers = choice.layers
+    sources = [_sources(layers, l) for l in range(len(layers.layers))]
+    places = _places(_rows(sources), sources)
     kinds = colours([layer.operator for layer in layers.layers])
     lines, boxes = [], []
     for l, layer in enumerate(layers.layers):
         x, y = places[l]
         option = choice.options[l]
-        size = layers.tensors[layer.output].kind.bytes
+        size = layers.made_bytes(layer)
         told = f"{layer.title}: {layer.operator}, {show_time(option.time_ns)}, makes "
         told += f"{show_bytes(size)}, {option.id}"
         boxes.append(
@@ -34,9 +34,7 @@ def graph_picture(layers: Layers, choice: Choice) -> str:
             f'style="fill:#fff;pointer-events:none">{escape(layer.operator)} '
             f"{option.time_ns / choice.time_ns:.1%}</text></g>"
         )
-        for _, tensor in layer.tensors:
-            if tensor in makers:
-                lines.append(_line(places[makers[tensor]], (x, y)))
+        lines += [_line(places[source], (x, y)) for source in sources[l]]
     right = max(x for x, _ in places) + WIDE + 8
     below = max(y for _, y in places) + HIGH + 8
     return (
@@ -46,28 +44,34 @@ def graph_picture(layers: Layers, choice: Choice) -> str:
     )
 
 
-def _rows(layers: Layers) -> list[int]:
+def _sources(layers: Layers, l: int) -> list[int]:
+    """The layers that make what a layer reads, by number; several may make a part of one tensor."""
+    return [
+        number
+        for _, tensor in layers.layers[l].tensors
+        for number, other in enumerate(layers.layers[:l])
+        if other.output == tensor
+    ]
+
+
+def _rows(sources: list[list[int]]) -> list[int]:
     """The row of each layer: one below the lowest of those that it reads."""
     found: list[int] = []
-    makers: dict[str, int] = {}
-    for l, layer in enumerate(layers.layers):
-        above = [found[makers[t]] for _, t in layer.tensors if t in makers]
-        found.append(1 + max(above, default=-1))
-        makers[layer.output] = l
+    for above in sources:
+        found.append(1 + max((found[s] for s in above), default=-1))
     return found
 
 
-def _places(rows: list[int], layers: Layers, makers: dict[str, int]) -> list[tuple[float, float]]:
+def _places(rows: list[int], sources: list[list[int]]) -> list[tuple[float, float]]:
     """The place of each layer: in the first free column, that of the layer that it reads first if
     nobody has it."""
     taken = set[tuple[int, int]]()
     columns: list[int] = []
-    for l, layer in enumerate(layers.layers):
-        above = [columns[makers[t]] for _, t in layer.tensors if t in makers]
-        column = above[0] if above else 0
-        if (rows[l], column) in taken:
-            column = next(c for c in range(len(rows)) if (rows[l], c) not in taken)
-        taken.add((rows[l], column))
+    for row, above in zip(rows, sources, strict=True):
+        column = columns[above[0]] if above else 0
+        if (row, column) in taken:
+            column = next(c for c in range(len(rows)) if (row, c) not in taken)
+        taken.add((row, column))
         columns.append(column)
     return [(ACROSS * c, DOWN * row) for c, row in zip(columns, rows, strict=True)]
 

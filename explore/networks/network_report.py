@@ -6,7 +6,6 @@ from pathlib import Path
 
 from explore.files.whole_files import write_whole
 from explore.network_choice.choose_options import Choice
-from explore.network_graph.network_layers import Layers
 from explore.networks.beside_peers import Beside
 from explore.networks.graph_picture import graph_picture
 from explore.networks.memory_picture import memory_picture
@@ -35,7 +34,6 @@ WIDE, HIGH, LEFT = 560.0, 260.0, 80.0
 
 def write_network_report(
     file: Path,
-    layers: Layers,
     choice: Choice,
     front: Sequence[Choice],
     where: str,
@@ -44,25 +42,27 @@ def write_network_report(
     """Write the report of a choice, with the network's front, and what was measured beside it;
     layers link to the reports of their own runs, in `layers` beside the file."""
     told = "<br>".join(map(escape, memory_lines(choice)))
+    title = escape(choice.layers.name)
     write_whole(
         file,
         f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<title>{escape(layers.name)}</title><style>{STYLE}</style></head><body>
-<h1>{escape(layers.name)}</h1><p>{escape(where)}<br>{told}</p>
-<h2>The arena over time</h2>{memory_picture(layers, choice.plan)}
+<title>{title}</title><style>{STYLE}</style></head><body>
+<h1>{title}</h1><p>{escape(where)}<br>{told}</p>
+<h2>The arena over time</h2>{memory_picture(choice.layers, choice.plan)}
 <h2>The network's front</h2>{_front_picture(front, choice)}{_front_table(front)}
-{_beside_table(beside)}<h2>The graph</h2>{graph_picture(layers, choice)}
-<h2>Layers</h2>{_layers(layers, choice)}
+{_beside_table(beside)}<h2>The graph</h2>{graph_picture(choice)}
+<h2>Layers</h2>{_layers(choice)}
 </body></html>
 """,
     )
 
 
-def _layers(layers: Layers, choice: Choice) -> str:
+def _layers(choice: Choice) -> str:
     heads = ("layer", "operator", "time", "share", "result", "kept", "workspace", "variant")
     rows = []
+    layers = choice.layers
     for layer, option in zip(layers.layers, choice.options, strict=True):
         name = layers.programs[layer.program].name
         share = option.time_ns / choice.time_ns
@@ -72,7 +72,7 @@ def _layers(layers: Layers, choice: Choice) -> str:
             escape(layer.operator),
             show_time(option.time_ns),
             f'<span class="bar" style="width:{120 * share:.0f}px"></span> {share:.1%}',
-            show_bytes(layers.tensors[layer.output].kind.bytes),
+            show_bytes(layers.made_bytes(layer)),
             show_bytes(option.kept_bytes),
             show_bytes(option.workspace_bytes),
             link if option.record is not None else escape(option.id),

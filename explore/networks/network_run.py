@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from explore.files.whole_files import write_whole
+from explore.network_choice.choose_options import Choice
 from explore.network_choice.find_options import Options
 from explore.network_choice.joined_options import joined, with_parts
 from explore.network_choice.layer_options import Option, best_of, estimated_options
+from explore.network_choice.layers_in_parts import placed
+from explore.network_choice.network_plan import assembled
 from explore.network_graph.network_layers import Layers, layers_of
 from explore.networks.shared_hands import SharedHands
 from explore.networks.shares_of_time import weights, within
@@ -127,18 +130,18 @@ class NetworkRun:
         target = target or target_of(None, None, self.asked.limits)
         return estimated_options(self.layers.programs[number], target, None)
 
-    def trusted(self, chosen: Sequence[Option]) -> list[Option]:
-        """The options with plans that were made again here and are equal to the stored ones."""
-
+    def trusted(self, choice: Choice) -> Choice:
+        """The choice with plans that were made again here and are equal to the stored ones."""
         found: dict[tuple[int, str], Option] = {}
-        for layer, option in zip(self.layers.layers, chosen, strict=True):
+        options: list[Option] = []
+        for layer, option in zip(choice.layers.layers, choice.options, strict=True):
             key = layer.program, option.id
             if key not in found:
                 found[key] = self._trusted(layer.program, option)
-        return [
-            found[layer.program, option.id]
-            for layer, option in zip(self.layers.layers, chosen, strict=True)
-        ]
+            again = found[key] if layer.into is None else placed(found[key], layer.into)
+            assert again is not None, "the stored option was placed"
+            options.append(again)
+        return replace(choice, options=tuple(options), plan=assembled(choice.layers, options))
 
     def _trusted(self, program: int, option: Option) -> Option:
         if option.parts:
@@ -146,7 +149,7 @@ class NetworkRun:
             made = [self._trusted(n, o) for n, o in zip(numbers, option.parts, strict=True)]
             return joined(made[0], made[1])
         if option.record is None:
-            return option
+            return next(o for o in self._options(program, None) if o.id == option.id)
         plans = TrustedPlans(self.of_program(program).environment)
         return replace(option, plan=plans.of(option.record))
 

@@ -58,15 +58,15 @@ def memory_lines(choice: Choice) -> list[str]:
     ]
 
 
-def layer_table(layers: Layers, choice: Choice) -> list[str]:
+def layer_table(choice: Choice) -> list[str]:
     """The lines of a choice, layer by layer: share of time, bytes of the result, of weights and of
     workspace, and the option."""
     lines = [
         f"{'layer':30} {'operator':16} {'time':>9} {'share':>6} {'result':>10} {'kept':>10} "
         f"{'workspace':>10}  option"
     ]
-    for layer, option in zip(layers.layers, choice.options, strict=True):
-        size = layers.tensors[layer.output].kind.bytes
+    for layer, option in zip(choice.layers.layers, choice.options, strict=True):
+        size = choice.layers.made_bytes(layer)
         lines.append(
             f"{layer.title[:30]:30} {layer.operator[:16]:16} {show_time(option.time_ns):>9} "
             f"{option.time_ns / choice.time_ns:6.1%} {show_bytes(size):>10} "

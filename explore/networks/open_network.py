@@ -10,6 +10,7 @@ from codegen.runtime.devices import Device
 from codegen.runtime.series import Clock
 from codegen.runtime.session import Session, open_device
 from explore.network_choice.find_options import Options, estimated
+from explore.network_choice.layers_in_parts import without_copies
 from explore.network_choice.quick_look import Tell, looked_at
 from explore.network_graph.network_layers import Layers, layers_of
 from explore.networks.network import Network
@@ -40,7 +41,8 @@ def network(
     assert target.device is not None
     session = open_device(target.device)
     options = quickly(layers, target, session, tried)
-    return Network.of(layers, [options[x.program][0] for x in layers.layers], session, checking)
+    layers, each = without_copies(layers, [options[x.program] for x in layers.layers])
+    return Network.of(layers, [found[0] for found in each], session, checking)
 
 
 def quickly(

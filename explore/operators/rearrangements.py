@@ -4,6 +4,7 @@ operator that leaves all numbers where they lie needs no program: its result is 
 # key: e the text of a term
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from math import prod
 
@@ -146,7 +147,9 @@ def concatenated(site: Site) -> Step:
         return site.as_stored(
             kind, under(0 if outer == 1 else 1, lambda e: f"map(a -> a, {e})", parts[0])
         )
-    return site.as_stored(kind, _joined(0 if outer == 1 else 1, parts))
+    lengths = tuple(t.shape[axis] * inner for t in tensors)
+    step = site.as_stored(kind, _joined(0 if outer == 1 else 1, parts))
+    return replace(step, lengths=lengths)
 
 
 def _part(site: Site, t: Tensor, like: Tensor, dims: tuple[int, int]) -> str:

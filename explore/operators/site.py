@@ -68,13 +68,15 @@ class Step:
     only parameter, unchanged in memory.
 
     `parts`, if any, are two steps that make the same tensor one after the other: the first
-    parameter of the second is the result of the first."""
+    parameter of the second is the result of the first. `lengths` are those of a concatenation: a
+    row of the result is as many numbers of each parameter, one parameter after the other."""
 
     kind: Kind
     last: bool
     parameters: tuple[Parameter, ...]
     body: str
     parts: "tuple[Step, ...]" = ()
+    lengths: tuple[int, ...] = ()
 
     @property
     def text(self) -> str:

@@ -5,6 +5,7 @@ from ir.core.terms import free
 from ir.core.type_rules import type_of
 from ir.core.types import Array
 from rewrites.analysis.alpha_equality import bound
+from rewrites.analysis.kernel_terms import has_reduction
 from rewrites.engine.places import of_rest, of_value
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
@@ -37,16 +38,17 @@ def naive(params: frozenset[str]) -> Strategy:
 
 
 def names(known: frozenset[str]) -> Strategy:
-    """The strategy that stores the arrays which a program names (by let) around its result, so that
-    each is computed once, by a kernel, and not by every work-item.
+    """The strategy that stores the arrays and sums which a program names (by let) around a result
+    that is an array, so that each is computed once, by a kernel, and not by every work-item.
 
     `known` are the names of arrays that kernels can read: of parameters, and of what is stored."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Let):
             return skip(e)
-        is_array = isinstance(type_of(e.value), Array)
-        if not (is_array and is_computed(e.value) and free(e.value) <= known):
+        again = isinstance(type_of(e), Array) and has_reduction(e.value)  # by each work-item
+        once = isinstance(type_of(e.value), Array) or again
+        if not (once and is_computed(e.value) and free(e.value) <= known):
             return of_rest(names(known - bound(e)))(e)
         return seq(of_value(store()), of_rest(names(known | bound(e))))(e)
 

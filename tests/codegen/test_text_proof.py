@@ -79,7 +79,7 @@ FINE = {
     "copy": f"{ID} y[i] = x[i];",
     "comments": f"// y[0] =\n {ID} y[i] = x[i]; // }}\n// end\n",
     "guard": f"{ID} if (i < 15) {{ y[i] = x[i + 1]; }} else {{ y[i] = 0.0f; }}",
-    "a guard of 400 conditions": f"{ID} if ({' && '.join(['i < 15'] * 400)}) {{ y[i] = x[i + 1]; }}",
+    "a long guard": f"{ID} if ({'i < 15 && ' * 400} i < 15) {{ y[i] = x[i + 1]; }}",
     "choice": f"{ID} y[i] = (i >= 1 ? x[i - 1] : 0.0f);",
     "choice of places": f"{ID} y[i] = select(0.0f, x[i >= 1 ? i - 1 : 0], i >= 1);",
     "vectors": f"{ID} if (i < 4) {{ *(__global float4 *)&y[i * 4] = vload4(i, x); }}",

@@ -1,10 +1,13 @@
 """Tests that a kernel works in place only where each cell is read before it is written."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime.session import Session
+from codegen.text_proof.work_in_part import Part, in_part
 from codegen.text_proof.work_in_place import in_place
 
 N = 64
@@ -73,3 +76,37 @@ def test_a_kernel_in_place_computes_what_it_did(session: Session) -> None:
     array = np.random.default_rng().standard_normal(N).astype(np.float32)
     found = np.asarray(session.build(plan)({"z": array}))
     np.testing.assert_array_equal(found, array.reshape(4, 16)[:, ::-1].ravel())
+
+
+HALVES = "".join(
+    f"  *(__global float8 *)&y_[gid0 * 16 + {8 * i}] = vload8(gid0 * 2 + {i}, x_);\n"
+    for i in (0, 1)
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "fine"),
+    [
+        (loop("gid0 * 16 + i"), True),
+        (HALVES, True),
+        ("  *(__global float16 *)&y_[gid0 * 16] = vload16(gid0, x_);\n", False),  # two rows
+        (f"{HALVES}  y_[gid0 * 16] = y_[gid0 * 16] + 1.0f;\n", False),  # reads what it wrote
+        ("  vstore8(vload8(gid0, x_), gid0, y_);\n", False),
+    ],
+)
+@pytest.mark.parametrize("part", [Part(8, 8, 24), Part(3, 8, 13)])
+def test_results_go_into_a_part_of_each_row(
+    body: str, fine: bool, part: Part, session: Session
+) -> None:
+    given, (x, z, y) = kernel(body)
+    x = replace(x, role=Role.INPUT)
+    larger = replace(y, shape=(8, part.whole), bytes=y.bytes // 8 * part.whole)
+    made = in_part(given, (x, z, larger), "y", part)
+    assert (made is not None) == fine
+    if made is not None:
+        arrays = [np.random.default_rng().standard_normal(N).astype(np.float32) for _ in "xz"]
+        of = dict(zip("xz", arrays, strict=True))
+        right = session.build(Plan((given,), (x, z, y), 3 * y.bytes, 0))(of)
+        found = session.build(Plan((made,), (x, z, larger), 2 * y.bytes + larger.bytes, 0))(of)
+        np.testing.assert_array_equal(np.asarray(found)[:, part.offset :][:, :8].ravel(), right)
+    assert in_part(given, (x, z, y), "y", part) is None  # too small

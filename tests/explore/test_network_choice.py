@@ -95,7 +95,9 @@ def test_the_least_choice_runs(found: tuple[object, Layers, Options], session: S
     model, layers, options = found
     chooser = Chooser.of(layers, options)
     choice = chooser.within(chooser.least().memory_bytes)
-    net = Network.of(layers, choice.options, session, checking=True)
+    kept = sum(o.kept_bytes for o in choice.options)
+    assert chooser.bytes_of(choice.options) == chooser.outside + kept + choice.plan.bound
+    net = Network.of(choice.layers, choice.options, session, checking=True)
     x = whole(np.random.default_rng(), 1, 3, 9, 7)
     np.testing.assert_array_equal(net(x), expected(model, {"x": x})[0])
     assert net.memory_bytes == choice.memory_bytes
@@ -120,10 +122,10 @@ def test_a_report_draws_the_graph_and_what_was_measured_beside(
     chooser = Chooser.of(layers, options)
     beside = [Beside("convlift", 2e6, 3e6, 1.0, Grown(4 << 20, 1 << 20))]
     file = tmp_path / "report.html"
-    write_network_report(file, layers, chooser.least(), chooser.sweep(), "here", beside)
+    write_network_report(file, chooser.least(), chooser.sweep(), "here", beside)
     text = file.read_text(encoding="utf-8")
     graph = text[text.index('aria-label="graph"') : text.index("<h2>Layers")]
-    assert graph.count("<rect") == len(layers.layers)
+    assert graph.count("<rect") == len(chooser.layers.layers)
     assert "<td>convlift</td><td>2" in text
 
 

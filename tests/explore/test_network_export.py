@@ -49,7 +49,7 @@ def test_an_export_runs_and_checks_itself(device: Device, tmp_path: Path) -> Non
     choice = replace(choice, options=chosen, plan=assembled(layers, chosen))
     names = {k.text: k.name for k in choice.plan.plan.kernels}
     assert len(set(names.values())) == len(names) == 2 * len(chosen[0].plan.kernels)
-    export_network(layers, choice, f"{device.name} ({device.platform})", tmp_path / "net")
+    export_network(choice, f"{device.name} ({device.platform})", tmp_path / "net")
     ran = subprocess.run(
         [sys.executable, "host.py"], cwd=tmp_path / "net", capture_output=True, text=True
     )
@@ -64,4 +64,4 @@ def test_an_export_of_several_results_is_refused(tmp_path: Path) -> None:
     layers = layers_of(read_model(twice(np.random.default_rng(), ["y", "z"])))
     options = estimated(layers, target_of(None, "cpu", ()), None, lambda number, found: None)
     with pytest.raises(Unsupported, match="the results y, z: exports have one"):
-        export_network(layers, Chooser.of(layers, options).fastest(), "here", tmp_path / "net")
+        export_network(Chooser.of(layers, options).fastest(), "here", tmp_path / "net")
