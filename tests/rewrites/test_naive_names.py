@@ -1,5 +1,5 @@
-"""Tests of what the family `naive` stores for the names of a program: arrays that are computed,
-where a kernel can read all that they are made of."""
+"""Tests of what the family `naive` stores for the names of a program: arrays and sums that
+are computed, where a kernel can read all that they are made of."""
 
 import numpy as np
 import pytest
@@ -16,6 +16,10 @@ PROGRAMS = {  # the names' values, what is made of them, and the kernels
     "an array is made once": (f"let ys = {SUMS}", "map(y -> map(x -> x * y, ys), ys)", 2),
     "one that another name stands for, too": (
         f"let ys = {SUMS}\n  let zs = map(y -> y * y, ys)", "map(z -> map(y -> y * z, ys), zs)", 3,
+    ),
+    "a sum, too": (
+        "let y = reduce(0.0, (acc, x) -> acc + x, join(xss))",
+        "map(row -> map(x -> x * y, row), xss)", 2,
     ),
     "a number is not": (
         "let y = at(0, at(0, xss)) * 2.0", "map(row -> map(x -> x * y, row), xss)", 1,
