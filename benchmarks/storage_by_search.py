@@ -15,7 +15,7 @@ import argparse
 import statistics
 from pathlib import Path
 
-from benchmarks.storage import LAYERS, TO, Way, built, copy, layer, told
+from benchmarks.storage import LAYERS, TO, Way, alike, built, copy, layer, told
 from codegen.runtime.session import Session, choose, open_device
 from explore.api import explore
 from explore.results.front import usable
@@ -62,8 +62,7 @@ def compare(name: str, session: Session, given: argparse.Namespace) -> None:
     found = {t: best(name, t, session, given) for t in given.types.split(",")}
     copies = {t: copy(ways[0].moved, session) for t, ways in found.items()}
     for ways in found.values():
-        for way in ways:
-            way.inputs = ways[0].inputs
+        alike(ways)
     racing = [way for t, ways in found.items() for way in (*ways, copies[t])]
     for _ in range(given.rounds):
         for way in racing:
