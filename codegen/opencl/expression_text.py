@@ -10,6 +10,7 @@ from codegen.index.index import Index
 from codegen.index.substitute import evaluate, substitute
 from codegen.memory.unrolled_registers import InMemory, Layout, Registers, is_aligned
 from codegen.opencl.byte_columns import ROWS, column_of
+from codegen.opencl.byte_pairs import BytePair, byte_pair
 from codegen.opencl.common_guards import in_all_turns
 from codegen.opencl.constant_folding import Folding, folded
 from codegen.opencl.index_text import condition_to_c, needs_64
@@ -372,6 +373,11 @@ class Expressions:
         self.functions.add((name, w))
         return f"{named(name, w)}({self.text(e)})"
 
+    def paired(self, pair: BytePair, w: int) -> str:
+        """The text of a sum of two products of vectors of w bytes, by a function of its own."""
+        self.functions.add((pair.function, w))
+        return f"{named(pair.function, w)}({', '.join(map(self.text, pair.arguments))})"
+
     def whole(self, i: Index) -> str:
         text = self.naming.text(i)
         if needs_64(i):
@@ -488,6 +494,8 @@ class Expressions:
         match e:
             case Apply("neg", (a,), _):
                 text, holds = f"-{self.unsigned(a, PRIMARY)}", UNARY
+            case Apply() if (pair := byte_pair(e)) is not None:
+                return as_unsigned(self.paired(pair, e.kind.width), e.kind)
             case Apply(op, _, _) if op in WRAPS:
                 text, holds = infix(e, self.unsigned)
             case Apply("abs", _, _):

@@ -53,7 +53,8 @@ def _narrow(way: str, least: int, largest: int) -> str:
 @dataclass(frozen=True, slots=True)
 class NumberFunction:
     """A function on numbers: the names of the types that it takes and gives; its body, with @ in
-    place of the vector width; the functions that it calls; and the names of its arguments."""
+    place of the vector width, and @@ of twice that; the functions that it calls; and the names of
+    its arguments."""
 
     takes: str
     gives: str
@@ -61,6 +62,8 @@ class NumberFunction:
     calls: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ("x",)
     on_nvidia: str = ""  # its body there, where that is another
+    of_16: str = ""  # its body on 16 numbers, where that is another
+    types: tuple[str, ...] = ()  # of its arguments, where they differ
 
 
 def _column(byte: str, lane: int) -> NumberFunction:
@@ -89,12 +92,41 @@ def _column(byte: str, lane: int) -> NumberFunction:
     )
 
 
+def _pairs(s: str, t: str) -> NumberFunction:
+    """The function (a, b, c, d) -> a * b + c * d, with a and c of the bytes s and b and d of the
+    bytes t.
+
+    The pairs (a, c) and (b, d) lie beside each other, as in the instructions of CPUs that multiply
+    pairs of 16-bit numbers and add the products. There are no vectors of 32 numbers: 16 are made by
+    halves."""
+
+    def sums(prefix: str, part: str, whole: str) -> str:
+        joined = (
+            f"{kind}{whole} {prefix}{x}; {prefix}{x}.even = {first}{part}; "
+            f"{prefix}{x}.odd = {second}{part}; "
+            for kind, x, first, second in ((s, "x", "a", "c"), (t, "y", "b", "d"))
+        )
+        product = f"convert_int{whole}({prefix}x) * convert_int{whole}({prefix}y)"
+        return f"{''.join(joined)}int{whole} {prefix}p = {product};"
+
+    halves = f"{sums('l', '.lo', '16')} {sums('h', '.hi', '16')}"
+    return NumberFunction(
+        s,
+        "int",
+        f"{sums('', '', '@@')} return p.even + p.odd;",
+        arguments=("a", "b", "c", "d"),
+        of_16=f"{halves} return (int16)(lp.even + lp.odd, hp.even + hp.odd);",
+        types=(s, t, s, t),
+    )
+
+
 NUMBER_FUNCTIONS: Mapping[str, NumberFunction] = {
     **{
         f"lane{lane}_of_{byte}": _column(byte, lane)
         for byte in ("char", "uchar")
         for lane in range(4)
     },
+    **{f"pairs_of_{s}_{t}": _pairs(s, t) for s in ("char", "uchar") for t in ("char", "uchar")},
     **{
         f"int_{way}": NumberFunction(
             "float",
@@ -161,7 +193,8 @@ def text_of(function: str, w: int, by_pairs: bool = False) -> str:
     it, under `#if`; `by_pairs` chooses for NVIDIA the body that rounds two floats to bfloats at
     once."""
     found = NUMBER_FUNCTIONS[function]
-    body = found.body.replace("@", suffix(w))
+    body = found.of_16 if w == 16 and found.of_16 else found.body
+    body = body.replace("@@", suffix(2 * w)).replace("@", suffix(w))
     for called in found.calls:
         assert named(called, w) in body
     line, nvidia = _line(function, w, body), found.on_nvidia
@@ -174,9 +207,10 @@ def text_of(function: str, w: int, by_pairs: bool = False) -> str:
 
 def _line(function: str, w: int, body: str) -> str:
     found = NUMBER_FUNCTIONS[function]
-    gives, takes = type_text(Kind(found.gives, w)), type_text(Kind(found.takes, w))
-    given = ", ".join(f"{takes} {x}" for x in found.arguments)
-    return f"{gives} {named(function, w)}({given}) {{ {body} }}"
+    types = found.types or (found.takes,) * len(found.arguments)
+    pairs = zip(types, found.arguments, strict=True)
+    given = ", ".join(f"{type_text(Kind(t, w))} {x}" for t, x in pairs)
+    return f"{type_text(Kind(found.gives, w))} {named(function, w)}({given}) {{ {body} }}"
 
 
 def _in_pairs(w: int) -> str:

@@ -15,14 +15,15 @@ from itertools import product
 from ir.core.nodes import Expr, Level, Program
 from ir.core.size import named
 from rewrites.analysis.windows import has_windows
-from rewrites.engine.refused import Refused
+from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
-from rewrites.engine.strategy import seq, skip
+from rewrites.engine.strategy import attempt, choice, seq, skip
 from rewrites.families.registers_dots import dot_forms
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.register_block import (
     in_turns,
+    innermost_reduction,
     loaded_in_vectors,
     longest_inside,
     longest_outside,
@@ -35,9 +36,12 @@ from rewrites.kernels.register_block import (
 from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.named_nest import arranged
 from rewrites.nest.normal_form import normalise
+from rewrites.number_laws.pairs_of_products import sum_of_two
+from rewrites.number_laws.units import round_fold
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.padding_for_tiles import room
 from rewrites.storing.stored_views import Choices, Windows, prepare
+from rewrites.tuning.bytes_multiplied import has_bytes
 from rewrites.tuning.family import (
     SMALL,
     Family,
@@ -62,6 +66,7 @@ class Registers:
     taps_inside: bool = False  # the longest reduction is the outermost loop
     swept: bool = False  # a worker makes a line of blocks, one after the other
     in_vectors: bool = False  # numbers of several steps are loaded as a vector
+    in_pairs: bool = False  # the products of two steps are added before they go into a sum
 
 
 def registers(params: frozenset[str], form: Registers) -> Strategy:
@@ -128,7 +133,9 @@ def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
     sums = (
         tiled.order(*outside, *along, *block)
         .then(_longest(form))
+        .then(even_steps if form.in_pairs else skip)
         .then(split_innermost(named("k")))
+        .then(steps_in_pairs if form.in_pairs else skip)
         .into_sum(*block)
         .inside(_in_vectors if form.in_vectors else skip)
     )
@@ -141,6 +148,20 @@ def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
     turns = in_turns(sums.count(*along), made)
     lowered = over(sums, form.level, outside, stage("block after block", turns))
     return stage("a line of blocks of results for each work-group", lowered)
+
+
+even_steps = stage("an even number of steps", innermost_reduction(attempt(round_fold(k=2))))
+
+
+def steps_in_pairs(e: Expr) -> Rewritten | None:
+    """The nest of sums e with its innermost sum over pairs of steps; Refused if its steps are none,
+    or no ints."""
+    sums = innermost_reduction(choice(sum_of_two(), _no_pairs))
+    return seq(split_innermost(2, told_as="two"), sums)(e)
+
+
+def _no_pairs(e: Expr) -> Rewritten | None:
+    raise Refused(f"expected sums of ints, found {shown(e)}")
 
 
 def _in_vectors(e: Expr) -> Rewritten | None:
@@ -169,12 +190,22 @@ VECTOR_LOADS = Trait(
     "numbers of several steps of the sum are loaded and made floats as a vector",
     weight=2.0,
 )
-ORDERS = (  # taps, swept, vector-loads
-    (False, False, False),
-    (True, False, False),
-    (False, True, False),
-    (False, False, True),
-    (False, True, True),
+PAIRS = Trait(
+    "pairs",
+    "products of bytes are added in pairs before they go into a sum of ints",
+    weight=4.0,
+    alone=True,
+)
+ORDERS = (  # taps, swept, vector-loads, pairs
+    (False, False, False, False),
+    (True, False, False, False),
+    (False, True, False, False),
+    (False, False, True, False),
+    (False, True, True, False),
+    (False, False, False, True),
+    (False, True, False, True),
+    (False, False, True, True),
+    (False, True, True, True),
 )
 TUNING = Tuning(
     "registers",
@@ -196,16 +227,17 @@ OVER_PIXELS = replace(TUNING, sides=Sides(pixels=("tr", "v", "ty"), channels=("t
 def registers_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
     """The forms of the family `registers` for a program, those that store one of `views`."""
     stored = stored_choices(p, views, named("tr") * named("v"), named("tx"))
-    for (traits, choices), level, tall, (taps, swept, in_vectors) in product(
-        stored, (Level.GROUP, Level.GLOBAL), (False, True), ORDERS
+    orders = [o for o in ORDERS if not o[-1] or has_bytes(p)]
+    for (traits, choices), level, tall, (taps, swept, in_vectors, in_pairs) in product(
+        stored, (Level.GROUP, Level.GLOBAL), (False, True), orders
     ):
         flipped, items = choices.flipped, level is Level.GLOBAL
         plain = choices.windows is Windows.NONE and not flipped
-        if (swept and items) or ((swept or in_vectors) and not plain):
+        if ((swept or in_pairs) and items) or ((swept or in_vectors or in_pairs) and not plain):
             continue
         more = {ITEMS: items, SWEPT: swept, TALL: tall, TAPS: taps}
-        more |= {VECTOR_LOADS: in_vectors, FLIPPED: flipped}
-        choice = Registers(choices, level, tall, taps, swept, in_vectors)
+        more |= {VECTOR_LOADS: in_vectors, FLIPPED: flipped, PAIRS: in_pairs}
+        choice = Registers(choices, level, tall, taps, swept, in_vectors, in_pairs)
         way = Way(registers, parameter_names(p), choice)
         tuning = OVER_PIXELS if flipped else TUNING
         yield Form("registers", (*traits, *chosen(more)), way, tuning)

@@ -4,15 +4,16 @@ in registers."""
 # key: e term, s strategy, n number of maps
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from math import prod
 
-from ir.core.nodes import Expr, Get, Let, Level, Map, Reduce, Var
+from ir.core.nodes import Expr, Get, Lam, Let, Level, Map, Reduce, Var
 from ir.core.size import Size, named, show_size
-from ir.core.terms import free, once, subterms
+from ir.core.terms import children, once
 from ir.core.type_rules import size_of, type_of
 from ir.core.types import Array, Scalar, Type
+from rewrites.analysis.alpha_equality import bound
 from rewrites.analysis.binder_names import plural, value_of
 from rewrites.engine.places import of_array, of_function, of_rest, of_start, of_value
 from rewrites.engine.rule import Rewritten, Strategy
@@ -263,9 +264,21 @@ def held(e: Expr, block: Strategy = unrolled_spine) -> Rewritten | None:
 def operand_terms(e: Expr) -> list[Expr]:
     """The components x.i that e reads of variables bound outside of e, each once: the operands of a
     step of a sum. Its accumulator is a variable as a whole, and so none of them."""
-    found: list[Expr] = []
-    for sub in subterms(e):
-        component = isinstance(sub, Get) and isinstance(sub.e, Var)
-        if component and sub not in found and free(sub) <= free(e):
-            found.append(sub)
-    return found
+    return list(dict.fromkeys(_components(e, frozenset())))
+
+
+def _components(e: Expr, own: frozenset[str]) -> Iterator[Expr]:
+    """The components x.i inside e, in order, of variables other than those that are bound inside
+    (`own` around e)."""
+    match e:
+        case Get(_, Var(name, _)):
+            if name not in own:
+                yield e
+        case Lam():
+            yield from _components(e.body, own | bound(e))
+        case Let(_, value, body):
+            yield from _components(value, own)
+            yield from _components(body, own | bound(e))
+        case _:
+            for inner in children(e):
+                yield from _components(inner, own)

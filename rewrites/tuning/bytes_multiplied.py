@@ -22,6 +22,11 @@ def of_its_bytes(p: Program, table: Mapping[str, Entry] | Mapping[str, Alone]) -
             yield name
 
 
+def has_bytes(p: Program) -> bool:
+    """True if a program has bytes as inputs."""
+    return bool(_bytes(p, False))
+
+
 def _bytes(p: Program, const: bool) -> set[Scalar | Vector]:
     held = (leaves(param.var.type) for param in p.params if param.const == const)
     return {t for types in held for t in types} & {CHAR, UCHAR}

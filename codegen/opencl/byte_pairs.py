@@ -1,0 +1,54 @@
+"""Sums of two products of bytes, in vectors: CPUs have an instruction that multiplies pairs of
+16-bit numbers and adds both products, which compilers find where the pairs lie beside each other.
+"""
+
+# key: e value, w width
+
+from dataclasses import dataclass
+
+from codegen.opencl.byte_columns import BYTES
+from codegen.tree.statements import Apply, Broadcast, Convert, Kind, Value, kind_of
+
+WIDTHS = frozenset({2, 4, 8, 16})
+
+
+@dataclass(frozen=True, slots=True)
+class BytePair:
+    """The sum of products a * b + c * d of bytes, as the name of a function and its arguments a, b,
+    c, d."""
+
+    function: str
+    arguments: tuple[Value, ...]
+
+
+def byte_pair(e: Apply) -> BytePair | None:
+    """The vector e of ints as a sum of two products of bytes; None if it is no such sum, or the
+    second product is of other types than the first."""
+    if e.op != "+" or e.kind.scalar != "int" or e.kind.width not in WIDTHS:
+        return None
+    factors = [factor for product in e.arguments for factor in _factors(product)]
+    a, b, c, d = factors if len(factors) == 4 else (None,) * 4
+    if a is None or b is None or c is None or d is None:
+        return None
+    types = [kind_of(factor).scalar for factor in (a, b, c, d)]
+    if types[:2] != types[2:]:
+        return None
+    return BytePair(f"pairs_of_{types[0]}_{types[1]}", (a, b, c, d))
+
+
+def _factors(e: Value) -> tuple[Value | None, ...]:
+    """The bytes that are multiplied in the product e, each None if it is no byte; nothing if e is
+    no product."""
+    if isinstance(e, Apply) and e.op == "*":
+        return tuple(_bytes(factor) for factor in e.arguments)
+    return ()
+
+
+def _bytes(e: Value) -> Value | None:
+    """The vector of bytes that become the ints e; None if these are made of others."""
+    match e:
+        case Broadcast(Convert(inner, _, "", False), kind) if kind_of(inner).scalar in BYTES:
+            return Broadcast(inner, Kind(kind_of(inner).scalar, kind.width))
+        case Convert(inner, _, "", False) if kind_of(inner).scalar in BYTES:
+            return inner
+    return None
