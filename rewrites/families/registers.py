@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 
-from ir.core.nodes import Expr, Level, Program
+from ir.core.nodes import Expr, Level, Program, Reduce
 from ir.core.size import named
+from ir.core.type_rules import size_of
 from rewrites.analysis.windows import has_windows
 from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
-from rewrites.engine.strategy import attempt, choice, seq, skip
+from rewrites.engine.strategy import attempt, choice, seq, skip, when
 from rewrites.families.registers_dots import dot_forms
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.register_block import (
@@ -30,13 +31,14 @@ from rewrites.kernels.register_block import (
     on_reduction,
     over,
     split_innermost,
+    trips,
     unrolled_spine,
     vectors,
 )
 from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.named_nest import arranged
 from rewrites.nest.normal_form import normalise
-from rewrites.number_laws.pairs_of_products import sum_of_two
+from rewrites.number_laws.pairs_of_products import sum_in_pairs
 from rewrites.number_laws.units import round_fold
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.padding_for_tiles import room
@@ -133,9 +135,7 @@ def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
     sums = (
         tiled.order(*outside, *along, *block)
         .then(_longest(form))
-        .then(even_steps if form.in_pairs else skip)
-        .then(split_innermost(named("k")))
-        .then(steps_in_pairs if form.in_pairs else skip)
+        .then(on_reduction(_chunks_of_pairs) if form.in_pairs else split_innermost(named("k")))
         .into_sum(*block)
         .inside(_in_vectors if form.in_vectors else skip)
     )
@@ -150,14 +150,22 @@ def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
     return stage("a line of blocks of results for each work-group", lowered)
 
 
-even_steps = stage("an even number of steps", innermost_reduction(attempt(round_fold(k=2))))
+def _chunks_of_pairs(e: Expr) -> Rewritten | None:
+    """The nest of sums e with its innermost one cut into chunks of k steps, which are added in
+    pairs; but if it has an odd number of few steps inside another sum, these are spelled out, and
+    the sum around them is cut. Refused if the sums are not of ints."""
+    short = stage("few steps in pairs", innermost_reduction(when(_is_odd, sum_in_pairs())))
+    if len(trips(e)) > 1 and short(e) is not None:
+        return seq(short, split_innermost(named("k")))(e)
+    even = stage("an even number of steps", innermost_reduction(attempt(round_fold(k=2))))
+    pairs = stage("steps in pairs", innermost_reduction(choice(sum_in_pairs(), _no_pairs)))
+    cut = seq(split_innermost(named("k")), split_innermost(2, told_as="two"))
+    return seq(even, cut, pairs)(e)
 
 
-def steps_in_pairs(e: Expr) -> Rewritten | None:
-    """The nest of sums e with its innermost sum over pairs of steps; Refused if its steps are none,
-    or no ints."""
-    sums = innermost_reduction(choice(sum_of_two(), _no_pairs))
-    return seq(split_innermost(2, told_as="two"), sums)(e)
+def _is_odd(e: Expr) -> bool:
+    n = size_of(e.xs) if isinstance(e, Reduce) else 0
+    return isinstance(n, int) and n % 2 == 1
 
 
 def _no_pairs(e: Expr) -> Rewritten | None:

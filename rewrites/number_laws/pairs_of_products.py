@@ -1,7 +1,9 @@
-"""The law of sums of two: two terms of a sum of ints are added before they go into it. CPUs
+"""The law of pairs: two terms of a sum of ints are added before they go into it. CPUs
 multiply two pairs of 16-bit numbers and add both products in one instruction."""
 
-# key: e term, z initial value, g the terms of a sum, x y the elements of an array
+# key: e term, n length, t type, z initial value, g the terms of a sum, x y the elements of an array
+
+from functools import reduce
 
 from ir.core.nodes import At, Binary, Expr, Lam, MakeTuple, Reduce, Zip
 from ir.core.terms import apply
@@ -10,20 +12,27 @@ from ir.core.types import INT, Vector
 from rewrites.analysis.folds import fold_of
 from rewrites.engine.rule import rule
 
+MOST = 5  # elements of a sum that is spelled out
 
-@rule("reduce z (acc + g) [x, y]  =  z + (g x + g y),  of ints")
-def sum_of_two(e: Reduce) -> Expr | None:
-    """A sum of ints over two elements is spelled out, the two terms first. Ints wrap around, so
+
+@rule("reduce z (acc + g) [x, y, …]  =  z + (g x + g y) + …,  of few ints")
+def sum_in_pairs(e: Reduce) -> Expr | None:
+    """A sum of ints over two to five elements is spelled out, two terms first. Ints wrap around, so
     their order does not matter."""
     match e:
-        case Reduce(z, Lam((_, element)) as f, xs) if size_of(xs) == 2:
-            fold, t = fold_of(f), type_of(e)
+        case Reduce(z, Lam((_, element)) as f, xs) if size_of(xs) in range(2, MOST + 1):
+            n, fold, t = size_of(xs), fold_of(f), type_of(e)
             number = t.scalar if isinstance(t, Vector) else t
-            if fold is None or fold.op != "+" or number != INT:
+            if fold is None or fold.op != "+" or number != INT or not isinstance(n, int):
                 return None
-            first, second = (apply(Lam(element, fold.term), _at(k, xs)) for k in range(2))
-            return Binary("+", z, Binary("+", first, second))
+            terms = [apply(Lam(element, fold.term), _at(k, xs)) for k in range(n)]
+            pairs = [reduce(_plus, terms[k : k + 2]) for k in range(0, n, 2)]
+            return reduce(_plus, pairs, z)
     return None
+
+
+def _plus(a: Expr, b: Expr) -> Expr:
+    return Binary("+", a, b)
 
 
 def _at(k: int, xs: Expr) -> Expr:
