@@ -43,6 +43,7 @@ from rewrites.laws import reductions as folds
 from rewrites.number_laws import (
     accumulators,
     instructions,
+    pairs_of_products,
     precision,
     whole_sums,
     widening,
@@ -183,6 +184,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     ),
     (accumulators.sum_in_float, {}, XS, SUM.format(0.0, "xs")),
     (accumulators.rounded_later, {}, "h : half", "float(h)"),
+    (pairs_of_products.sum_in_pairs, {}, XS, SUM.format(0.0, "xs")),
     (whole_sums.sum_in_int, {}, XS, SUM.format(0.0, "xs")),
     (whole_sums.choice_in_int, {}, "x : float, y : float", "max(x, y)"),
     (whole_sums.saturated_int, {}, "x : float", "char_sat(x)"),

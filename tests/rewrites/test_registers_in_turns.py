@@ -1,6 +1,6 @@
 """Tests of the forms of `registers` for programs that move more bytes than they compute: `swept` (a
-work-group makes a line of blocks), and `vector-loads` (several steps of a sum are loaded as one
-vector)."""
+work-group makes a line of blocks), `vector-loads` (several steps of a sum are loaded as one
+vector), and `pairs` (products of bytes are added in pairs)."""
 
 # key: h w image sides, c channels
 
@@ -36,6 +36,11 @@ mixed(const weights : [[{t}]C]5, image : [[[{t}]C]W]H) =
 where C = {c}, W = {w}, H = {h}
 """
 TO = {"float": "float", "half": "half", "uchar": "uchar_sat_rte"}
+BYTES = """
+mixed(const weights : [[{t}]{c}]8, image : [[[{s}]{c}]3]5) =
+  map2d(pixel -> map(kernel -> reduce(0, (acc, (x, w)) -> acc + x * w, zip(pixel, kernel)),
+    weights), image)
+"""
 
 
 def made(text: str, form: str, half_arithmetic: bool = True, **point: int) -> tuple[Program, Plan]:
@@ -103,6 +108,52 @@ def test_steps_of_a_sum_are_loaded_and_made_floats_as_a_vector(
         assert "float4 image_0" in plan.kernels[-1].text.replace("image_0_0", "image_0")
         assert "convert_float4" in plan.kernels[-1].text
     assert runs_right(session, program, plan)
+
+
+@pytest.mark.parametrize(("s", "t"), [("char", "char"), ("uchar", "char"), ("uchar", "uchar")])
+@pytest.mark.parametrize(("c", "v"), [(8, 2), (8, 16), (7, 8), (5, 4), (2, 8)])
+def test_products_of_all_bytes_are_added_in_pairs(
+    session: Session, s: str, t: str, c: int, v: int
+) -> None:
+    program, plan = made(BYTES.format(s=s, t=t, c=c), "relaid swept pairs", k=2, tr=1, tx=3, v=v)
+    assert f"pairs_of_{s}_{t}{v}(" in plan.kernels[-1].text
+    draws = np.random.default_rng(Random().randrange(2**32))
+    inputs = {"image": extremes(draws, s, (5, 3, c)), "weights": extremes(draws, t, (8, c))}
+    assert np.array_equal(session.build(plan, checking=True)(inputs), evaluate(program, inputs))
+
+
+def extremes(draws: np.random.Generator, t: str, shape: tuple[int, ...]) -> np.ndarray:
+    """An array of bytes of type t, a third of them the least, a third the largest, the others
+    random."""
+    ends = np.iinfo(STORED[t])
+    either = draws.choice([ends.min, ends.max], shape)
+    other = draws.integers(ends.min, ends.max + 1, shape)
+    return np.where(draws.random(shape) < 2 / 3, either, other).astype(STORED[t])
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_taps_are_added_in_pairs_and_the_odd_one_alone(session: Session, step: int) -> None:
+    text = DEPTHWISE.format(t="uchar", to="uchar_sat_rte", step=step, c=9, w=11, h=7)
+    program, plan = made(text, "relaid swept tall pairs in-ints", k=3, tr=1, tx=2, ty=2, v=8)
+    sums = [line for line in plan.kernels[-1].text.split("\n") if "pairs_of" in line]
+    assert all(line.count("pairs_of_uchar_uchar8(") == 1 for line in sums)
+    assert all(line.count("* as_uint8(convert_int8(") == 1 for line in sums)
+    assert runs_right(session, program, plan)
+
+
+def test_pairs_are_read_from_vectors_of_steps(session: Session) -> None:
+    text = MIXED.format(t="uchar", to="uchar_sat_rte", c=8, w=7, h=3)
+    form = "relaid swept vector-loads pairs in-ints"
+    program, plan = made(text, form, k=4, tr=1, tx=3, v=4)
+    assert "uchar4 image_0 = " in plan.kernels[-1].text
+    assert "pairs_of_uchar_uchar4(" in plan.kernels[-1].text
+    assert runs_right(session, program, plan)
+
+
+def test_products_of_floats_are_not_added_in_pairs() -> None:
+    program = parse(MIXED.format(t="uchar", to="uchar_sat_rte", c=8, w=7, h=3))
+    with pytest.raises(UserError, match="expected sums of ints, found"):
+        lowering(program, "registers", "relaid swept pairs")
 
 
 def test_halves_that_are_only_stored_move_as_vectors(session: Session) -> None:

@@ -6,12 +6,15 @@ from rewrites.number_laws.accumulators import (
     sum_afresh,
     sum_in_float,
 )
+from rewrites.number_laws.pairs_of_products import sum_in_pairs
 from rewrites.number_laws.whole_sums import choice_in_int, saturated_int, sum_in_int
 from rewrites.number_laws.widening import float_once, float_product, widen
 from rewrites.number_laws.zero_points import zero_points_out
 from tests.support.condition import Condition as C
 
 BYTES = "xs : [uchar]6, ws : [char]6, a : int, b : char, i : int, k : long, f : float"
+FEW = "xs : [char]5, i : int"
+TOTAL = "reduce(i, (acc, x) -> acc + x, {})"
 HALVES = "xs : [half]6, is : [int]6, h : half, f : float, i : int"
 ROWS = "xss : [[half]2]3, fs : [float]2"
 SUM = "reduce(i, (acc, (x, w)) -> {}, zip(xs, ws))"
@@ -49,6 +52,12 @@ CONDITIONS = [
       "16777217.0"),
     C(sum_in_int, "no sum is beyond 2^24", "xs : [ushort]256, ys : [ushort]257",
       "reduce(0.0, (acc, x) -> acc + float(x), {})", "xs", "ys"),
+    C(sum_in_pairs, "there are two elements or more", f"{FEW}, ys : [char]1", TOTAL, "xs", "ys"),
+    C(sum_in_pairs, "there are no more than five", f"{FEW}, ys : [char]6", TOTAL, "xs", "ys"),
+    C(sum_in_pairs, "it is a fold", FEW, "reduce(i, (acc, x) -> {}, xs)", "acc + x", "x - acc"),
+    C(sum_in_pairs, "it is a sum", FEW, "reduce(i, (acc, x) -> {}, xs)", "acc + x", "acc * x"),
+    C(sum_in_pairs, "the sum is an int", f"{FEW}, k : long", "reduce({}, (acc, x) -> acc + x, xs)",
+      "i", "k"),
     C(choice_in_int, "it is a choice", BYTES, "{}", "max(float(i), float(b))",
       "float(i) + float(b)"),
     C(choice_in_int, "both are made of ints", BYTES, "max(float(i), {})", "float(b)", "f"),

@@ -79,7 +79,7 @@ from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
 from rewrites.laws.affine_views import at_level
 from rewrites.laws.lower import replaced
-from rewrites.number_laws import accumulators, units, whole_sums, widening
+from rewrites.number_laws import accumulators, pairs_of_products, units, whole_sums, widening
 from rewrites.number_laws import zero_points as zeros
 from tests.support.narrowed import number
 from tests.support.random_terms import OPERATORS, Terms, inside
@@ -392,6 +392,19 @@ def sum_of_bytes(g: Terms) -> Expr:
 
     init = g.one_of(Lit(float(g.size(-9, 9)), FLOAT), Unary("float", g.param(CHAR)))
     return Reduce(init, lam2(("acc", "x"), (FLOAT, elem_of(xs)), step), xs)
+
+
+def few_ints(g: Terms) -> Expr:
+    """A random sum of few ints, made of bytes and other ints, one by one or in products."""
+    n = g.size(2, 5)
+    parts = tuple(g.param(Array(g.one_of(CHAR, UCHAR, INT), n)) for _ in range(g.size(1, 3)))
+    xs = Zip(parts) if len(parts) > 1 else parts[0]
+
+    def step(acc: Expr, x: Expr) -> Expr:
+        term = Binary("*", _product(g.one_of("*", "+"), x, len(parts)), g.param(CHAR))
+        return Binary("+", *g.one_of((acc, term), (term, acc)))
+
+    return Reduce(g.value(INT, depth=1), lam2(("acc", "x"), (INT, elem_of(xs)), step), xs)
 
 
 def choice_of_ints(g: Terms) -> Expr:
@@ -1131,6 +1144,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     folds.absorb_init: plain(absorb_init),
     zeros.zero_points_out: plain(zero_points),
     accumulators.sum_in_float: plain(narrow_sum),
+    pairs_of_products.sum_in_pairs: plain(few_ints),
     whole_sums.sum_in_int: plain(sum_of_bytes),
     whole_sums.choice_in_int: plain(choice_of_ints),
     whole_sums.saturated_int: plain(saturated_float),
