@@ -16,6 +16,7 @@ from codegen.plan import Plan
 from codegen.runtime.session import Session
 from explore.space.lowering import bound, lowering
 from ir.core.nodes import Program
+from ir.core.types import RANGES
 from ir.errors import UserError
 from ir.meaning.inputs import STORED, random_inputs, scalar_of
 from ir.meaning.interpret import evaluate
@@ -125,9 +126,9 @@ def test_products_of_all_bytes_are_added_in_pairs(
 def extremes(draws: np.random.Generator, t: str, shape: tuple[int, ...]) -> np.ndarray:
     """An array of bytes of type t, a third of them the least, a third the largest, the others
     random."""
-    ends = np.iinfo(STORED[t])
-    either = draws.choice([ends.min, ends.max], shape)
-    other = draws.integers(ends.min, ends.max + 1, shape)
+    ends = RANGES[t]
+    either = draws.choice(ends, shape)
+    other = draws.integers(ends[0], ends[1] + 1, shape)
     return np.where(draws.random(shape) < 2 / 3, either, other).astype(STORED[t])
 
 
