@@ -81,8 +81,8 @@ OTHERWISE = {  # of families that are not for one convolution
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A program, the kernels that a way of lowering makes of it, and the machine epsilons that this
-    may lose."""
+    """A program, the kernels that a way of lowering makes of it, and `rounding`: by how many
+    machine epsilons their results may be off."""
 
     name: str
     program: Program
@@ -95,9 +95,9 @@ def example(name: str, sizes: dict[str, int]) -> Program:
 
 
 def written(name: str) -> Iterator[Case]:
-    """The case of an example by the plainest lowering; if `name` is a family, its cases for a small
-    program that it is meant for; if it is `zero-points`, the cases of quantised examples by forms
-    of this word."""
+    """The cases that `name` stands for. An example: one, by the family `naive`. A family: those of
+    a small program that it is meant for. `zero-points`: those of quantised examples by forms of
+    this word."""
     if name in FAMILIES:
         yield from lowered(name)
     elif name == APART:
@@ -108,8 +108,8 @@ def written(name: str) -> Iterator[Case]:
 
 
 def lowered(family: str) -> Iterator[Case]:
-    """The cases of a family for one program at a small point: by the first form that applies to it,
-    and by the last, which has more traits."""
+    """The cases of a family for one small program, each at one point: by the first form of the
+    family that applies to the program, and by the last that does, which has more traits."""
     program = example(*OTHERWISE.get(family, CONVOLUTION))
     every = forms(program, family)
     first, last = (next(_lowered(program, family, some)) for some in (every, every[::-1]))
@@ -120,8 +120,9 @@ def lowered(family: str) -> Iterator[Case]:
 
 
 def without_zero_points() -> Iterator[Case]:
-    """The quantised examples, each by forms that take zero points out of sums: the first one of
-    `lift`, of `registers` and of `blocked`, and the first one of `registers` by dot products."""
+    """The cases of the quantised examples, each example by four forms that take zero points out of
+    sums: the first such form of `lift`, of `registers` and of `blocked`, and the first one of
+    `registers` by dot products."""
     wanted = (("lift", ""), ("registers", ""), ("blocked", ""), ("registers", "dot-"))
     for name, (family, word) in product(("qlinear_conv", "tflite_conv"), wanted):
         program = example(name, SMALL[name] | {"C": 4})
@@ -142,7 +143,7 @@ def _lowered(
 
 
 def by_hand() -> Iterator[Case]:
-    """The cases of the hand-written lowered programs of lowered_programs.py."""
+    """A case for each of the hand-written lowered programs of lowered_programs.py."""
     for name, text in PROGRAMS.items():
         program = parse(text)
         made = generate(program, max_work_group=64)
@@ -154,9 +155,9 @@ def every() -> tuple[Case, ...]:
 
 
 def disagreement(session: Session, case: Case, integers: bool) -> str | None:
-    """A message if a device's result is too far from the interpreter's, otherwise None. With
-    `integers`, the inputs are whole numbers, and results may differ only by the case's rounding;
-    otherwise by a tenth of what runs allow, 1e-5 in floats."""
+    """A message if a device's result of a case is too far from the interpreter's, otherwise None.
+    With `integers`, inputs are whole numbers, and results may differ only by the case's rounding;
+    otherwise they may differ as far as `_near` says."""
     inputs = random_inputs(case.program, 1, integers)
     found = arrays(session.build(case.made.plan, checking=True)(inputs))
     expected = arrays(evaluate(case.program, inputs))
@@ -171,8 +172,8 @@ def disagreement(session: Session, case: Case, integers: bool) -> str | None:
 
 
 def _near(program: Program) -> float:
-    """The largest relative error that is allowed where results are not whole numbers: a tenth of
-    what runs allow, 1e-5 in floats."""
+    """The largest relative error that is allowed in results of the program that are not whole
+    numbers: a tenth of what runs allow; for a program of floats, 1e-5."""
     return largest_error(program, None) / 10
 
 
@@ -202,8 +203,9 @@ FAULTS = {
 
 
 def faulty(name: str) -> Plan:
-    """A plan of one kernel with a fault: its group of 16 work-items has a local array t, and makes
-    a race, an access outside of a buffer, or a read of memory that was not written."""
+    """A plan of one kernel with the fault called `name`: a race, an access outside of a buffer, or
+    a read of memory that was not written. Its one work-group of 16 work-items has a local array
+    t."""
     source = f"""kernel void {name}(global const float *x, global float *z) {{
       local float t[16]; int i = get_local_id(0); {FAULTS[name]} }}"""
     x, z = (Buffer(n, "float", (16,), 64, r) for n, r in (("x", Role.INPUT), ("z", Role.OUTPUT)))

@@ -28,8 +28,8 @@ WORKING = (("pick", "--export", "OUT/export"), ("show", "ID", "--source"), ("res
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """The result of an attack: the corruption, the faults of commands that were given it, and how
-    many commands there were and how many of them refused it."""
+    """The result of an attack: the corruption, the faults of the commands that read the corrupted
+    folder (each fault as text), how many of these commands refused it, and how many there were."""
 
     corruption: Corruption
     faults: tuple[str, ...]
@@ -63,8 +63,8 @@ def attack(corruption: Corruption, run: Path, place: Path) -> Attack:
 
 
 def _precious(outside: Path, run: Path) -> None:
-    """Make the folder `outside` with what no command may change: a file, and a copy of a run's
-    file, to which links may lead."""
+    """Make the folder `outside`, in which no command may change anything: it holds a file, and a
+    copy of the file of the run in the folder `run`; corruptions make links to both."""
     outside.mkdir()
     (outside / "precious.cl").write_text("precious")
     shutil.copy(run / FILE, outside / "copy.sqlite")
@@ -111,8 +111,8 @@ def _faults(status: int | None, said: str) -> Iterator[str]:
 
 
 def _called(folder: Path) -> list[str]:
-    """The faults of picking a variant in Python, as Run(folder).pick() does: the exception if there
-    was one that is no message. It needs a device."""
+    """The faults of Run(folder).pick(), which picks a variant in Python: the exception that it
+    raised, unless that is a message to the user; empty if there is none. It needs a device."""
     try:
         Run(folder).pick()
     except (UserError, Unsupported):
@@ -143,7 +143,8 @@ def _marked(*folders: Path) -> list[Path]:
 
 
 def _newly_built(since: float) -> list[Path]:
-    """The cached binaries with planted text that were stored after a time, or shortly before it."""
+    """The cached binaries that contain the mark of planted text and were stored after the time
+    `since`, or up to five seconds before it."""
     built = (binary_cache.folder() / "programs").rglob("*")
     recent = [f for f in built if f.is_file() and f.stat().st_mtime > since - 5]
     return [f for f in recent if _has_mark(f.read_bytes())]

@@ -81,8 +81,8 @@ def windows_across(g: Terms) -> Expr:
 
 
 def planes_inside(g: Terms) -> Expr:
-    """A random map over windows of each of several planes; the function of a window is not the
-    planes' own."""
+    """A random map over several planes, inside which a map goes over the windows of one plane; the
+    windows' function is random."""
     plane = Array(Array(g.type(), 3 + g.size(0, 2)), 3 + g.size(0, 2))
     xs = g.xs(plane)
     (n, s), (m, t) = ((g.size(1, 3), g.size(1, 2)) for _ in range(2))
@@ -118,8 +118,8 @@ def _window(g: Terms) -> tuple[int, int]:
 
 
 def fewer_products(g: Terms) -> Instance:
-    """A random correlation of numbers or vectors in one dimension or two, with the sizes of the
-    tiles (m) and taps (r) as arguments of the rule."""
+    """A random correlation in one dimension or two, of numbers or vectors; and the rule's
+    arguments: how many results a tile has (m) and how many taps (r), along each dimension."""
     channels = g.one_of(0, 0, 3)
     elem: Type = Array(FLOAT, channels) if channels else FLOAT
     m, r = g.one_of(*EXACT)
@@ -149,8 +149,8 @@ def _two(g: Terms, elem: Type, down: tuple[int, int], across: tuple[int, int]) -
 
 
 def replicate_taps(g: Terms) -> Expr:
-    """A random map over windows of any step, of numbers or of rows, to sums of products with taps;
-    the window's factor may be a function of its numbers."""
+    """A random map over windows (of numbers or of rows, at any step) to sums of products of a
+    window and taps; before its product, a number of a window may go through a function."""
     elem: Type = Array(FLOAT, g.size()) if g.rng.random() < 0.3 else FLOAT
     n, s = _window(g)
     windows = Slide(n, s, g.xs(elem, n + g.size(0, 5)))
@@ -191,8 +191,8 @@ def unused_part(g: Terms) -> Expr:
 
 
 def _sum(z: Expr, w: Expr, taps: Expr, flip: bool) -> Expr:
-    """The sum of z and all products of a window's numbers with taps; `flip` exchanges the
-    factors."""
+    """The term for z plus the products of the window w with the taps, number by number; `flip`
+    writes the taps as the first factor."""
     pairs = Zip((taps, w) if flip else (w, taps))
 
     def step(acc: Expr, p: Expr) -> Expr:
@@ -218,8 +218,8 @@ def spell_rows(g: Terms) -> Expr:
 
 
 def divide_matrix(g: Terms) -> Expr:
-    """A random product of a constant matrix with an array, where two rows, or two columns, of the
-    matrix differ in signs alone: they share half of their sums."""
+    """A random product of a constant matrix and an array, for the rule that shares sums: two rows
+    of the matrix, or two columns, have the same numbers but for their signs."""
     n, halves = g.size(3, 5), [1.0, -1.0, 2.0, -4.0, 0.75]
     row = [g.one_of(*halves) for _ in range(n)]
     signs = [1, -1, *(g.one_of(1, -1) for _ in range(n - 2))]
@@ -239,8 +239,8 @@ def fewer_blocks(g: Terms) -> Expr:
 
 
 def three_products(g: Terms) -> Expr:
-    """A random product of complex matrices: the numbers are tuples or arrays of two, one of the
-    factors may be conjugated, and they stand in either order."""
+    """A random product of two matrices of complex numbers, which are tuples or arrays of two
+    numbers; either matrix may be conjugated, and either may be the first factor."""
     m, n, k = (g.size(1, 3) for _ in range(3))
     number = g.some_type(COMPLEX, Array(FLOAT, 2))
     xs, ys = g.xs(Array(number, k), m), g.xs(Array(number, k), n)

@@ -1,8 +1,8 @@
-"""A report opened in a real browser without a window: the document after its scripts ran.
+"""A report opened in a real browser that shows no window: tests read the document as it is after
+its scripts ran.
 
-The browser is driven by its DevTools protocol over two pipes: a page is read when it says that it
-is drawn, so that a busy machine may take long.
-"""
+The browser is driven by its DevTools protocol over two pipes: a document is read when the page says
+that it is drawn, so that a busy machine may take long."""
 
 import json
 import re
@@ -44,8 +44,8 @@ def chromium() -> str:
 
 
 def page(browser: str, text: str, folder: Path, then: str = "", place: str = "") -> str:
-    """The document of a report (`text`) after its scripts ran, and then the script `then`; scripts
-    are left out of it. The report is opened from `folder`, with `place` added to its address."""
+    """The document of the report `text`, without its scripts, after these ran and then the script
+    `then` did. The report is opened from a file in `folder`; `place` is added to its address."""
     file = folder / "report.html"
     file.write_text(text, encoding="utf-8")
     with opened(browser) as tab:
@@ -58,8 +58,9 @@ def page(browser: str, text: str, folder: Path, then: str = "", place: str = "")
 
 @dataclass(slots=True)
 class Tab:
-    """A tab of a browser, by the two pipes that lead there: it visits pages and evaluates
-    JavaScript."""
+    """A tab of a browser, driven by DevTools: it visits pages and evaluates JavaScript. `to` and
+    `back` are pipes to and from the browser, `session` is DevTools' name of the tab, `asked` the
+    number of commands sent, `events` what was heard besides answers."""
 
     to: IO[bytes]
     back: IO[bytes]
@@ -81,7 +82,7 @@ class Tab:
         return heard["result"]
 
     def heard(self) -> Any:
-        """The next message of the browser, parsed."""
+        """The next message from the browser, parsed from JSON."""
         message = bytearray()
         while (byte := self.back.read(1)) != b"\0":
             assert byte, f"the browser ended, or took more than {LONGEST} s"
@@ -127,7 +128,7 @@ def opened(browser: str) -> Iterator[Tab]:
 
 
 def fresh_tab(browser: Tab) -> Tab:
-    """A new, empty tab of the browser to which `browser` is connected."""
+    """A new, empty tab in the browser that the tab `browser` belongs to."""
     target = browser.ask("Target.createTarget", url="about:blank")["targetId"]
     found = browser.ask("Target.attachToTarget", targetId=target, flatten=True)
     return Tab(browser.to, browser.back, found["sessionId"], browser.asked)

@@ -36,8 +36,9 @@ class Builder:
         return name
 
     def conv(self, x: str, channels: tuple[int, int], k: int, step: int, group: int = 1) -> str:
-        """Add a k × k convolution of the tensor x, with channels (in, out), and a batch
-        normalisation after it; returns the name of the result."""
+        """Add a k × k convolution of the tensor x by steps of `step`, where `channels` are the
+        numbers of channels (in, out), and a batch normalisation of its result; returns the name of
+        the last result."""
         c, m = channels
         at = {"kernel_shape": [k, k], "pads": [k // 2] * 4, "strides": [step] * 2}
         made = self.node("Conv", [x, self.weight(m, c // group, k, k)], group=group, **at)
@@ -45,8 +46,8 @@ class Builder:
         return self.node("BatchNormalization", [made, *numbers, self.weight(m, least=0.5)])
 
     def classified(self, x: str, c: int, classes: int) -> str:
-        """Add the mean of each channel of x and a matrix product with the weights of classes;
-        returns the name of the scores."""
+        """Add the mean of each of the c channels of x, and a product of these means with a matrix
+        of random weights; returns the name of the result, a score for each of `classes` classes."""
         pooled = self.node("Flatten", [self.node("GlobalAveragePool", [x])])
         return self.node("Gemm", [pooled, self.weight(classes, c), self.weight(classes)], transB=1)
 

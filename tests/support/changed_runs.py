@@ -1,4 +1,5 @@
-"""Changes to a run's file as another hand might make them: tests of trust call these functions."""
+"""Changes to a run's file as somebody else might make them, called by tests of what commands
+believe of such a file."""
 
 import json
 import sqlite3
@@ -14,8 +15,8 @@ PLANTED = "printed by a planted kernel"
 
 
 def change_details(folder: Path, change: Callable[[dict[str, Any]], None], where: str = "1") -> int:
-    """Apply a change to the details of those variants of a run that satisfy the SQL condition
-    `where`; returns how many there were."""
+    """Apply `change` to the stored details of each variant of a run that satisfies the SQL
+    condition `where`; returns how many variants there were."""
     with closing(sqlite3.connect(folder / FILE)) as connection, connection:
         rows = connection.execute(f"SELECT seq, details FROM outcome WHERE {where}").fetchall()
         for seq, blob in rows:
@@ -27,7 +28,7 @@ def change_details(folder: Path, change: Callable[[dict[str, Any]], None], where
 
 
 def change_environment(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """Apply a change to the environment that a run stores."""
+    """Apply `change` to the stored environment of a run."""
     with closing(sqlite3.connect(folder / FILE)) as connection, connection:
         ((text,),) = connection.execute("SELECT json FROM environment").fetchall()
         values = json.loads(text)
@@ -36,7 +37,7 @@ def change_environment(folder: Path, change: Callable[[dict[str, Any]], None]) -
 
 
 def plant_printf(values: dict[str, Any]) -> None:
-    """Change the details of a variant so that its kernel prints when it runs."""
+    """Add a printf to every kernel in a variant's details `values`."""
     for kernel in values["kernels"]:
         head, _, body = kernel["text"].partition("{\n")
         kernel["text"] = f'{head}{{\n  printf("{PLANTED}\\n");\n{body}'

@@ -1,5 +1,5 @@
-"""A side condition of a rule, with two terms that differ in nothing else: one where it holds, and
-one that violates it."""
+"""The type of a side condition of a rule, which has two terms that differ in nothing else: one
+where the condition holds, and one that violates it."""
 
 # key: rule law, text of a term
 

@@ -79,12 +79,14 @@ SPECTRA = show(
 
 
 def opened(text: str, plain: dict[str, str], *places: str) -> str:
-    """The text with each place filled in as `plain` says, except these places, which become {}."""
+    """The text with each place {name} filled in with plain[name], except the places named in
+    `places`, which become {}."""
     return text.format(**plain | dict.fromkeys(places, "{}"))
 
 
 def transform(make: Callable[[Expr, int], Expr], n: int, name: str = "xs") -> str:
-    """The text of a transform of length n, as `make` builds it, of the array called `name`."""
+    """The text of the transform that make(xs, n) builds of an array xs of n numbers, with `name` as
+    the array's name."""
     size = n // 2 + 1 if make is irdft else n
     elem = FLOAT if make is rdft else COMPLEX
     return show(make(Var(name, Array(elem, size)), n))
@@ -95,7 +97,7 @@ def pairs(n: int) -> str:
 
 
 def in_phases(rule: Rule) -> list[C]:
-    """The side conditions of a rule that splits a transform of length n into phases of r."""
+    """The side conditions of `rule`, which splits a transform of length n into r phases."""
     xs, text = f"xs : {pairs(4)}", transform(dft, 4)
     return [
         C(rule, "r divides n", xs, text, {"r": 2}, {"r": 3}),
@@ -109,8 +111,8 @@ def in_phases(rule: Rule) -> list[C]:
 
 
 def two(first: int, second: int, make: Callable[[Expr, int], Expr]) -> tuple[str, str, str, str]:
-    """The texts for transforms of two lengths: the parameters, the place {} for one of the two
-    transforms, and each of them."""
+    """Four texts for transforms of lengths `first` and `second`: the parameters, a term whose place
+    {} stands for one transform, and each of the two transforms."""
     sizes = [n // 2 + 1 if make is irdft else n for n in (first, second)]
     types = [f"[float]{n}" if make is rdft else pairs(n) for n in sizes]
     names = f"xs : {types[0]}, ys : {types[1]}"

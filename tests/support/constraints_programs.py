@@ -68,7 +68,8 @@ def copied(xs: Expr) -> Expr:
 
 
 def tiled_map(n: int) -> Program:
-    """A map of n elements in tiles of T for work-groups, and of S for work-items."""
+    """A program that maps n elements, in tiles: T elements for each work-group, and S of these for
+    each work-item. T and S are parameters."""
     x = Var("x", Array(FLOAT, n))
 
     def row(r: Expr) -> Expr:
@@ -79,8 +80,8 @@ def tiled_map(n: int) -> Program:
 
 
 def tiled_blur(n: int) -> Program:
-    """A blur of n elements in overlapping tiles of T in local memory, after padding by R more
-    elements, which are cropped at the end."""
+    """A program that blurs n elements in overlapping tiles of T in local memory; before, it pads
+    them by R more elements, and crops these from its result. T and R are parameters."""
     x = Var("x", Array(FLOAT, n))
     tiles = Slide(T, T - 2, Pad(1, 1 + R, ZERO, x), strict=True)
 
@@ -99,8 +100,8 @@ def vectors(n: int) -> Program:
 
 
 def register_block(n: int) -> Program:
-    """A program in which a work-item makes T sums in private memory, of rows split in chunks of
-    S."""
+    """A program in which each work-item makes T sums in private memory, each of a row that is split
+    in chunks of S. T and S are parameters; n rows are summed."""
     x = Var("x", Array(Array(FLOAT, n), n))
 
     def block(rows: Expr) -> Expr:
@@ -115,7 +116,8 @@ def register_block(n: int) -> Program:
 
 
 def two_kernels(n: int) -> Program:
-    """A program that stores a padded copy, which tiles of T read."""
+    """A program of two kernels: the first stores n elements padded by R, the second reads them in
+    tiles of T. R and T are parameters."""
     x = Var("x", Array(FLOAT, n))
     padded = Store(MapPar(Level.GLOBAL, 0, identity(FLOAT), Pad(0, R, ZERO, x)))
 
@@ -126,7 +128,8 @@ def two_kernels(n: int) -> Program:
 
 
 def picked(n: int) -> Program:
-    """A program that reads element T of each tile of S."""
+    """A program that reads the element T (a parameter) of each tile of S (another) of n
+    elements."""
     x = Var("x", Array(FLOAT, n))
     pick = lam("t", Array(FLOAT, S), lambda t: At(T, t))
     body = MapPar(Level.GLOBAL, 0, identity(FLOAT), Map(pick, Split(S, x)))
@@ -134,7 +137,8 @@ def picked(n: int) -> Program:
 
 
 def picked_of_four(n: int) -> Program:
-    """A program that reads element T of each tile of four; the first has index 0."""
+    """A program that reads the element T (a parameter, from 0) of each tile of four of n
+    elements."""
     x = Var("x", Array(FLOAT, n))
     pick = lam("t", Array(FLOAT, 4), lambda t: At(T, t))
     body = MapPar(Level.GLOBAL, 0, identity(FLOAT), Map(pick, Split(4, x)))
@@ -142,7 +146,7 @@ def picked_of_four(n: int) -> Program:
 
 
 def cropped(n: int) -> Program:
-    """A program that reads all but the last R elements, of which there may be none."""
+    """A program that reads all of n elements but the last R, a parameter that may be 0."""
     x = Var("x", Array(FLOAT, n))
     body = MapPar(Level.GLOBAL, 0, identity(FLOAT), Pad(0, -R, ZERO, x))
     return Program("cropped", (Param(x),), body, ("R",))

@@ -1,5 +1,5 @@
-"""Corruptions of a run's folder as another hand may make them: of many kinds, each with a name, and
-random by a seed.
+"""Corruptions of a run's folder such as another person or program might make: of many kinds, each
+with a name, and random by a seed.
 
 Each is a function of the run's folder and of a folder outside of it, which no command that is given
 the run may change.
@@ -37,8 +37,8 @@ class Corruption:
 
 
 def corruptions(count: int, seed: int) -> Iterator[Corruption]:
-    """`count` corruptions, as many of each kind, one kind after the other; other seeds make other
-    ones."""
+    """`count` corruptions, equally many of each kind, one kind after the other, drawn with
+    `seed`."""
     names = list(KINDS)
     for n in range(count):
         yield Corruption(names[n % len(names)], seed + n)
@@ -81,8 +81,8 @@ def other_files(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def super_journal(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Add the journal of a half-written transaction which names a file outside, which SQLite would
-    delete."""
+    """Add the journal of a half-written transaction that names a file outside the run's folder;
+    SQLite would delete that file."""
     with closing(sqlite3.connect(folder / FILE)) as connection:
         connection.execute("PRAGMA cache_size = 1")
         connection.execute("DELETE FROM outcome")
@@ -200,7 +200,8 @@ def other_blob(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def linked(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Replace a file or folder of the run by a link that leads outside."""
+    """Replace a file or folder of the run by a symbolic link that leads to a file or folder in
+    `outside`."""
     files = [FILE, f"{FILE}-journal", f"{FILE}-wal", "lock", "report.html", "reference.npz"]
     name = dice.choice([*files, ".part-report.html", ".part-reference.npz", "front"])
     place = folder / name
@@ -212,7 +213,7 @@ def linked(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def hard_linked(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Replace a file of the run by a hard link to a file outside."""
+    """Replace a file of the run by a hard link to a file in `outside`."""
     files = [FILE, f"{FILE}-journal", "lock", "report.html", "reference.npz"]
     name = dice.choice([*files, ".part-report.html", ".part-reference.npz"])
     (folder / name).unlink(missing_ok=True)
@@ -237,8 +238,8 @@ def other_id(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def other_names(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Change names of kernels and buffers in stored details: they become names of files, and parts
-    of C text."""
+    """Change names of kernels and buffers in a variant's stored details to paths of files, or to
+    pieces of C."""
     evil = dice.choice(["../../evil", "x; printf(1)", "a b", "", "x" * 1000, "caf\u00e9", "x\0"])
 
     def change(values: dict[str, Any]) -> None:
@@ -252,8 +253,8 @@ def other_names(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def planted(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Add a printf to every stored kernel; by chance, also make the stored version of the generator
-    another one."""
+    """Add a printf to every stored kernel; sometimes change the stored version of the generator,
+    too."""
 
     def change(values: dict[str, Any]) -> None:
         for kernel in values["kernels"]:
@@ -266,8 +267,8 @@ def planted(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def planted_comment(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Add text to stored kernels that compiles wherever it stands: a comment, a helper function or
-    an include."""
+    """Add a piece of text that compiles wherever it stands (a comment, a helper function or an
+    include) to stored kernels."""
     line = dice.choice([f"// {MARK}\n", f'#include "{MARK}"\n', f"int evil() {{ /* {MARK} */ }}\n"])
 
     def change(values: dict[str, Any]) -> None:
@@ -292,8 +293,8 @@ def other_launch(dice: random.Random, folder: Path, outside: Path) -> None:
 
 
 def other_choice(dice: random.Random, folder: Path, outside: Path) -> None:
-    """Change the stored family, form or parameters of a variant, so that its name does not fit
-    them."""
+    """Change the stored family, form or parameters of a variant, so that they contradict its
+    name."""
     wrong = dice.choice(['{"k": 0}', '{"k": 4611686018427387904}', "{}", '{"zz": 1}'])
     statement = dice.choice(["family = 'naive'", "family = 'occult'", f"parameters = '{wrong}'"])
     _execute(folder, f"UPDATE outcome SET {statement}", [])
@@ -324,7 +325,8 @@ KINDS: dict[str, Corrupt] = {
 
 
 def _execute(folder: Path, statement: str, values: list[Any]) -> None:
-    """Run a statement on the run's file; if SQLite refuses it, the file stays as it is."""
+    """Run an SQL statement with `values` on the file of the run in `folder`; if SQLite refuses it,
+    the file stays as it is."""
     with closing(sqlite3.connect(folder / FILE)) as connection:
         try:
             with connection:
@@ -338,7 +340,7 @@ def _some(dice: random.Random) -> str:
 
 
 def _put_somewhere(dice: random.Random, values: Any, leaf: Any) -> None:
-    """Put a leaf at a random place in nested lists and dictionaries."""
+    """Replace a random value inside `values` (nested lists and dictionaries) by `leaf`."""
     while True:
         keys = list(values) if isinstance(values, dict) else list(range(len(values)))
         if not keys:

@@ -34,7 +34,7 @@ def zeros(x: Data) -> Data:
 
 
 def whole(x: Data, r: Random) -> Data:
-    """Random whole numbers in the shape of x."""
+    """Random small whole numbers in the shape of x, drawn by r."""
     if isinstance(x, tuple):
         return tuple(whole(part, r) for part in x)
     numbers = [r.randint(-4, 4) for _ in range(x.size)]
@@ -47,9 +47,9 @@ def is_whole(x: Data) -> bool:
 
 
 def apart(p: Program, name: str, adjoint: Program, r: Random) -> float:
-    """The difference between ⟨A x, y⟩ and ⟨x, A* y⟩ for random whole numbers x and y, where A x is
-    p's result for its parameter `name` = x, less that for zeros, and A* is `adjoint`. If A x or A*
-    y is not whole, a difference after the twelfth digit counts as 0."""
+    """The difference between ⟨A x, y⟩ and ⟨x, A* y⟩ for random whole numbers x and y: A x is the
+    result of p where its parameter `name` is x, less its result where that is 0, and A* is
+    `adjoint`. If A x or A* y is not whole, a difference after the twelfth digit counts as 0."""
     inputs = random_inputs(p, r.randrange(1 << 16), integers=True)
     made = less(evaluate(p, inputs), evaluate(p, {**inputs, name: zeros(inputs[name])}))
     y = whole(made, r)
@@ -64,7 +64,7 @@ def apart(p: Program, name: str, adjoint: Program, r: Random) -> float:
 
 
 def taken(derived: Program, inputs: dict[str, Data], y: Data) -> dict[str, Data]:
-    """The inputs of an adjoint or a gradient: y as its cotangent, and those of the program's inputs
-    that it has as parameters."""
+    """The inputs of `derived`, an adjoint or a gradient of a program: the cotangent y, and those of
+    the program's `inputs` that `derived` has as parameters, too."""
     *others, cotangent = (q.var.name for q in derived.params)
     return {**{name: inputs[name] for name in others}, cotangent: y}

@@ -1,5 +1,5 @@
-"""For each rule, a function that draws random terms to which the rule applies, by the rule's
-name."""
+"""For each rule, a function that draws random terms to which the rule applies, sometimes with the
+rule's arguments."""
 
 # key: g source of terms, n m k sizes, t u types
 
@@ -97,7 +97,7 @@ def a_map(g: Terms, xs: Expr | None = None, u: Type | None = None) -> Map:
 
 
 def rows(g: Terms, elem: Type | None = None) -> Expr:
-    """A random array of arrays."""
+    """A random array of arrays, of elements of type `elem` (None: a random type)."""
     return g.xs(Array(elem or g.type(), g.size()))
 
 
@@ -124,8 +124,8 @@ def a_fold(g: Terms, xs: Expr, op: str | None = None, acc: Scalar | None = None)
 
 
 def a_nest(g: Terms, xss: Expr, op: str | None = None, acc: Scalar | None = None) -> Reduce:
-    """A random nest of folds reduce z (reduce (acc ⊕ g(x))) xss; ⊕ and the type of acc are random
-    where they are None."""
+    """A random nest of folds reduce z (reduce (acc ⊕ g(x))) xss; ⊕ (`op`) and the type of acc are
+    random where they are None."""
     f = a_fold(g, Var("_", elem_of(xss)), op, acc).f  # the elements of a row of xss
     t = type_of(f.body)
     a, row = Var("acc", t), Var("row", elem_of(xss))
@@ -135,13 +135,13 @@ def a_nest(g: Terms, xss: Expr, op: str | None = None, acc: Scalar | None = None
 
 
 def a_reduce(g: Terms, xs: Expr | None = None) -> Reduce:
-    """A random reduction of any kind."""
+    """A random reduction of any kind, over xs or, where that is None, a random array."""
     xs, acc = xs or g.xs(), g.type()
     return Reduce(g.value(acc, depth=1), g.step(acc, elem_of(xs)), xs)
 
 
 def any_fold(g: Terms, xs: Expr) -> Reduce:
-    """A random fold, or a nest of folds where the elements are arrays."""
+    """A random fold over xs, or a nest of folds if the elements of xs are arrays."""
     nested = isinstance(elem_of(xs), Array) and g.rng.random() < 0.5
     return a_nest(g, xs) if nested else a_fold(g, xs)
 
@@ -207,7 +207,8 @@ def fission(g: Terms) -> Instance:
 
 
 def places(e: Expr, at: Place = ()) -> list[Place]:
-    """Every place in a term that is not inside a function."""
+    """The paths of e and of all terms inside it, without those inside functions; `at` is the path
+    of e."""
     if isinstance(e, Lam):
         return []
     return [at, *(p for i, c in enumerate(children(e)) for p in places(c, (*at, i)))]
@@ -225,8 +226,8 @@ def round_map(g: Terms) -> Instance:
 
 
 def nested_maps(g: Terms, ys: Callable[[Terms, Lam], Expr]) -> Map:
-    """A random term map (x -> map (y -> e) (ys f)) xs, where ys draws the inner array, given the
-    outer function f."""
+    """A random term map (x -> map (y -> e) ys) xs, where the function `ys` draws the array ys,
+    given a function of x."""
     xs = g.xs()
     p = g.pattern(elem_of(xs))
     inner = ys(g, Lam(p, g.literal(FLOAT)))
@@ -236,14 +237,14 @@ def nested_maps(g: Terms, ys: Callable[[Terms, Lam], Expr]) -> Map:
 
 
 def outer_rows(g: Terms, f: Lam) -> Expr:
-    """A random array in which no variable of f's pattern occurs."""
+    """A random array in which no variable that f binds occurs."""
     mine = {v.name: v.type for v in variables(f.pattern)}
     e = g.xs()
     return g.param(type_of(e), mine) if free(e) & set(mine) else e
 
 
 def own_rows(g: Terms, f: Lam) -> Expr:
-    """A random array in which variables of f's pattern may occur."""
+    """A random array in which variables that f binds may occur."""
     return g.value(Array(g.type(), g.size()), inside(None, f.pattern))
 
 
@@ -279,7 +280,7 @@ def transpose_of_joined(g: Terms) -> Expr:
 
 
 def map_of_concat(g: Terms) -> Expr:
-    """A random term map (x -> concat (f x) (g x)) xs."""
+    """A random map whose function concatenates two or three arrays made of its argument."""
     xs, t = g.xs(), g.type()
     p = g.pattern(elem_of(xs))
     scope = inside(None, p)
@@ -288,8 +289,8 @@ def map_of_concat(g: Terms) -> Expr:
 
 
 def captured(g: Terms) -> Instance:
-    """A random reduction in whose function the program's parameter x may occur, and x as the
-    argument x of the rule."""
+    """A random reduction in whose function a parameter x of the program may occur, although the
+    function may have a variable of that name; and x, the rule's argument."""
     e = a_reduce(g, some_array(g, g.size()))
     x = g.param(FLOAT)
     assert isinstance(e.f.pattern, tuple)
@@ -298,8 +299,8 @@ def captured(g: Terms) -> Instance:
 
 
 def sum_of_products(g: Terms) -> Instance:
-    """A random fold of products, of numbers or of rows, with the argument k of the rule, which does
-    not divide the fold's length."""
+    """A random fold of products, of numbers or of rows; and the rule's argument k, which does not
+    divide the fold's length."""
     op, inner = g.one_of(("+", "*"), ("max", "+"), ("min", "+"), ("*", "*"))
     n, count, rows = g.size(1, 7), g.size(1, 3), g.one_of(None, g.size(1, 3))
     t = FLOAT if rows is None else Array(FLOAT, rows)
@@ -324,7 +325,8 @@ def _product(op: str, x: Expr, count: int) -> Expr:
 
 
 def zero_points(g: Terms) -> Expr:
-    """A random sum of products of whole numbers, of which one or both have a zero point."""
+    """A random sum of products of two whole numbers, from one or both of which a zero point is
+    taken."""
     n, t = g.size(1, 7), g.one_of(INT, INT, LONG)
     kinds = [g.one_of(CHAR, UCHAR, SHORT, USHORT, INT) for _ in range(2)]
     xs = Zip(tuple(g.param(Array(kind, n)) for kind in kinds))
@@ -345,7 +347,7 @@ def zero_points(g: Terms) -> Expr:
 
 
 def narrow_sum(g: Terms) -> Expr:
-    """A random sum of halves or bfloats, or of their products, in their own type."""
+    """A random sum, computed in halves or in bfloats, of elements or of products of elements."""
     t = g.one_of(HALF, BFLOAT)
     n = g.size(1, 7)
     parts = tuple(g.param(Array(t, n)) for _ in range(g.size(1, 3)))
@@ -363,12 +365,13 @@ def narrow_sum(g: Terms) -> Expr:
 
 
 def rounded_float(g: Terms) -> Expr:
-    """A random float rounded to a half or a bfloat, as a float."""
+    """A random float that is rounded to a half or a bfloat and converted to float again."""
     return Unary("float", Unary(g.one_of("half", "bfloat"), g.value(FLOAT)))
 
 
 def whole_float(g: Terms, leaves: list[Expr], depth: int) -> Expr:
-    """A random float that ints make as well: of narrow whole numbers and small literals."""
+    """A random term in floats, up to `depth` operations deep, that could be computed in ints: its
+    leaves are `leaves`, narrow whole numbers, and small whole literals."""
     if depth == 0 or g.rng.random() < 0.2:
         return g.one_of(*(Unary("float", x) for x in leaves), Lit(float(g.size(-4, 4)), FLOAT))
     a, b = (whole_float(g, leaves, depth - 1) for _ in range(2))
@@ -377,7 +380,7 @@ def whole_float(g: Terms, leaves: list[Expr], depth: int) -> Expr:
 
 
 def sum_of_bytes(g: Terms) -> Expr:
-    """A random sum in floats of terms made of bytes, or of shorts one by one."""
+    """A random sum, computed in floats, of terms over bytes, or of single shorts."""
     n, narrow = g.size(1, 9), g.one_of((CHAR, UCHAR), (CHAR, UCHAR), (SHORT, USHORT))
     parts = tuple(g.param(Array(g.one_of(*narrow), n)) for _ in range(g.size(1, 3)))
     xs = Zip(parts) if len(parts) > 1 else parts[0]
@@ -408,20 +411,20 @@ def few_ints(g: Terms) -> Expr:
 
 
 def choice_of_ints(g: Terms) -> Expr:
-    """A random choice between floats that are made of ints, one of which may be a literal."""
+    """A random `max` or `min` of two floats, which are converted ints, or an int and a literal."""
     n, m = (Unary("float", g.value(g.one_of(INT, INT, CHAR, USHORT))) for _ in range(2))
     other = g.one_of(m, Lit(float(g.size(-9, 9)), FLOAT))
     return Binary(g.one_of("max", "min"), *g.one_of((n, other), (other, n)))
 
 
 def saturated_float(g: Terms) -> Expr:
-    """A random int that is made a float, and then a byte or a short, with saturation."""
+    """A random whole number converted to float, and then to a byte or a short with saturation."""
     to, way = g.one_of("char", "uchar", "short", "ushort"), g.one_of("", "_rte", "_rtz")
     return Unary(f"{to}_sat{way}", Unary("float", g.value(g.one_of(INT, INT, LONG, SHORT))))
 
 
 def float_of_product(g: Terms) -> Expr:
-    """A random product of halves or bfloats, made a float."""
+    """A random product of halves or bfloats that is converted to float."""
     t = g.one_of(HALF, BFLOAT)
 
     def factor(depth: int) -> Expr:
@@ -435,8 +438,8 @@ def float_of_product(g: Terms) -> Expr:
 
 
 def read_as_floats(g: Terms) -> Instance:
-    """A random term that makes floats of an array of halves or bfloats and sums them up over
-    windows, and the array's name; the array may be padded, and zipped with another."""
+    """A random term that reads an array of narrow numbers (halves, bfloats, bytes or shorts), which
+    may be padded, and sums its windows in floats; and the array's name, the rule's argument."""
     t, n = g.one_of(HALF, BFLOAT, CHAR, UCHAR, SHORT, USHORT), g.size(3, 6)
     xs = g.param(Array(t, n))
     padded = Pad(1, g.size(0, 2), Lit(g.size(0, 3) * 1.0 if t in (HALF, BFLOAT) else 1, t), xs)
@@ -455,8 +458,8 @@ def read_as_floats(g: Terms) -> Instance:
 
 
 def named_for_floats(g: Terms) -> Expr:
-    """A random `let` that names an array of halves or bfloats, whose body begins by making them
-    floats."""
+    """A random `let` that names an array of narrow numbers; its body only reads the array's numbers
+    as floats."""
     e, arguments = read_as_floats(g)
     name = str(arguments["name"])
     xs = Var(name, g.params[name])
@@ -472,8 +475,8 @@ def loop(g: Terms) -> Instance:
 
 
 def loop_of_narrow(g: Terms) -> Expr:
-    """A random loop that adds halves or bfloats, or products of them, to floats: to one sum, or to
-    the sums of an array in up to two dimensions."""
+    """A random loop that adds halves or bfloats, or products of them, to floats: to one float, or
+    to each number of an array of one or two dimensions."""
     t, sizes = g.one_of(HALF, BFLOAT), [g.size(1, 4) for _ in range(g.size(0, 2))]
     sums = reduce(lambda elem, n: Array(elem, n), sizes, cast(Type, FLOAT))
     terms = reduce(lambda elem, n: Array(elem, n), sizes, cast(Type, t))
@@ -573,7 +576,8 @@ def map_of_reduce(g: Terms) -> Expr:
 
 
 def reduce_of_maps(g: Terms) -> Expr:
-    """A random term reduce zs (map f . zip) xss."""
+    """A random reduction of the rows of an array to one row, number by number: reduce zs (map f .
+    zip) xss."""
     n, acc, xss = g.size(), g.type(), g.xs()
     p = g.pattern(elem_of(xss), frozenset({"acc"}))
     scope = inside(None, p)
@@ -595,7 +599,8 @@ def reorder_fold(g: Terms) -> Instance:
 
 
 def stride_parts(g: Terms) -> Expr:
-    """A random fold that was split in parts, of single elements or of vectors."""
+    """A random fold that was split in parts, of single elements or of vectors; for the rule by
+    which parts take elements with a stride."""
     v, m, parts = g.size(1, 3), g.size(), g.size(2, 4)
     e = any_fold(g, some_array(g, v * m * parts))
     if v == 1:
@@ -621,7 +626,7 @@ def partial_reduce_vector(g: Terms) -> Instance:
 
 
 def unzip(g: Terms) -> Expr:
-    """A random map over a zip whose function does not use all parts."""
+    """A random map over a zip of arrays, whose function does not read all of them."""
     parts, used = _some_parts(g)
     f = g.function(Tuple(tuple(elem_of(parts[i]) for i in used)), g.type())
     t = Tuple(tuple(map(elem_of, parts)))
@@ -740,7 +745,8 @@ def tile_slide(g: Terms) -> Instance:
 
 
 def a_slide(g: Terms, xs: Callable[[int], Expr] | None = None) -> Slide:
-    """A random term slide n s xs."""
+    """A random term slide n s ys, where ys is what `xs` draws, given a length, or a random array
+    (None)."""
     n, s = g.size(1, 3), g.size(1, 3)
     length = n + g.size(0, 5)
     return Slide(n, s, (xs or (lambda m: g.xs(n=m)))(length), (length - n) % s == 0)
@@ -753,8 +759,8 @@ def map_slide(g: Terms) -> Expr:
 
 
 def amounts(g: Terms, n: int) -> tuple[int, int]:
-    """The random amounts of a padding or crop of an array of n that leaves it small, and not
-    empty."""
+    """Random amounts (left, right) to pad or crop an array of n elements by, so that it stays small
+    and not empty."""
     left, right = g.rng.randint(-1, n), g.rng.randint(-1, n)
     return (left, right) if left + right + n > 0 and n > 1 else (max(left, 0), max(right, 0))
 
@@ -824,8 +830,8 @@ def slide_slide(g: Terms) -> Expr:
 
 
 def columns_of_windows(g: Terms) -> Expr:
-    """A random view of windows, with channels outermost and the other dimensions in some order,
-    perhaps padded or split."""
+    """A random array of windows of rows of channels, transposed so that channels are outermost;
+    windows may be padded or split before."""
     windows = a_slide(g, lambda n: g.xs(Array(g.scalar(), g.size()), n))
     padded = PadEdge(g.edge(), 1, 0, windows)
     chunks = Join(Split(1, windows))
@@ -834,8 +840,9 @@ def columns_of_windows(g: Terms) -> Expr:
 
 
 def chunks_of_channels(g: Terms) -> Expr:
-    """A random view of windows with the channels in chunks, which are outermost; windows are in
-    some order, perhaps padded."""
+    """A random array of windows of rows of channels, whose channels are split in chunks, the
+    outermost dimension; windows may be padded or split before. Or rows split so, without
+    windows."""
     channels, k = g.size(1, 3), g.size(1, 3)
     windows = a_slide(g, lambda n: g.xs(Array(g.scalar(), k * channels), n))
     seen = g.one_of(windows, PadEdge(g.edge(), 1, 0, windows), Join(Split(1, windows)))
@@ -852,7 +859,7 @@ def elem_variable(xs: Expr) -> Var:
 
 
 def rows_of_windows(g: Terms) -> Expr:
-    """A random array with the windows of every column of a table, in rows."""
+    """A random term: each column of a table is a row of windows over it."""
     windows = a_slide(g)
     t = type_of(windows.xs)
     assert isinstance(t, Array)
@@ -874,8 +881,8 @@ def roomy(xs: Expr, r: int = 2) -> PadEdge:
 
 
 def room_in_rows(g: Terms, xs: Expr) -> Map:
-    """A random term map (pad_edge l r) xs, or one in which that map is inside one or two others,
-    around rows further in."""
+    """The array xs with room at the ends of its rows, or, at random, of rows further in: map
+    (pad_edge l r) xs, inside up to two more maps."""
     row = elem_of(xs)
     assert isinstance(row, Array)
     inner = Var("row", row)
@@ -929,8 +936,8 @@ def pad_zeros(g: Terms) -> Expr:
 
 
 def fission_zip(g: Terms) -> Instance:
-    """A random map to pairs over a zip, one component of which is a function of one or two parts
-    alone, with the place of that component."""
+    """A random map from a zip to pairs, whose second component does not depend on the zip's first
+    array; and the rule's argument, the place of that component."""
     n = g.size()
     parts = [g.xs(n=n) for _ in range(g.size(2, 3))]
     x, y, *others = (Var(f"p{i}", elem_of(part)) for i, part in enumerate(parts))
@@ -969,8 +976,9 @@ def hoist(g: Terms) -> Instance:
 
 
 def before_view(g: Terms) -> Instance:
-    """A random map of a function that keeps zero over rows, tables or numbers of an array of two to
-    four dimensions, seen through views; `levels` counts the maps."""
+    """A random nest of maps over an array of two to four dimensions that is seen through views; its
+    function, of numbers, rows or tables, gives 0 for 0. The rule's argument `levels` is the number
+    of maps."""
     whole = g.one_of(2, 3, 3, 4)  # dimensions
     inner = g.rng.randrange(min(whole, 3))  # of what is looked at whole
     t: Type = FLOAT
@@ -984,8 +992,8 @@ def before_view(g: Terms) -> Instance:
 
 
 def whole_rows(g: Terms, e: Expr, inner: int) -> Expr:
-    """The term e under a random view of one of its outer dimensions, which leaves the `inner`
-    innermost dimensions as they are."""
+    """The term e under a random view of its outer dimensions, which leaves the `inner` innermost
+    ones whole; e itself if it has no outer dimensions, or more than four in all."""
     levels = depth(type_of(e)) - inner
     if levels == 0 or levels + inner > 4:
         return e
@@ -1010,7 +1018,7 @@ def whole_rows(g: Terms, e: Expr, inner: int) -> Expr:
 
 
 def keeping_zero(g: Terms) -> Callable[[Expr], Expr]:
-    """A random function of numbers or arrays of numbers that gives 0 for 0."""
+    """A random function that changes a number, or each number of an array, and gives 0 for 0."""
     c, kind = Lit(float(g.rng.randint(-3, 3)), FLOAT), g.rng.randrange(4)
 
     def number(x: Expr) -> Expr:

@@ -43,8 +43,8 @@ from tests.support.random_terms import Terms
 
 
 def a_program(g: Terms) -> Instance:
-    """A random term that is the program of an instruction, and the instruction's name as an
-    argument of the rule."""
+    """A random term that is the program of an instruction on random matrices; and the rule's
+    argument, the instruction's name."""
     name = g.one_of(*MATRIX)
     left, right, sums = _operands(g, MATRIX[name].program)
     given: dict[str, Argument] = {"name": name}
@@ -55,8 +55,8 @@ def a_program(g: Terms) -> Instance:
 
 
 def a_product(*names: str) -> Callable[[Terms], Instance]:
-    """A source of random terms that are, of floats, the program of one of these instructions, with
-    its name as an argument of the rule."""
+    """A source of instances for a rule that takes an instruction's name: each is the program of one
+    of the instructions `names`, drawn at random and computed in floats, and the name."""
 
     def draw(g: Terms) -> Instance:
         name = g.one_of(*names)
@@ -67,13 +67,13 @@ def a_product(*names: str) -> Callable[[Terms], Instance]:
 
 
 def _operands(g: Terms, program: Lam) -> tuple[Expr, ...]:
-    """A random matrix for each that a program takes."""
+    """A random matrix for each variable of an instruction's program."""
     matrices = (array_of(v) for v in variables(program.pattern))
     return tuple(g.xs(t.elem, number(t.size)) for t in matrices)
 
 
 def a_function(g: Terms) -> Lam:
-    """A random function of a float, whose result may be a pair."""
+    """A random function of one float, whose result is a number or a pair."""
     other = lam("x", FLOAT, lambda x: Binary(g.one_of("*", "max"), x, g.literal(FLOAT)))
     pair = lam("x", FLOAT, lambda x: MakeTuple((Unary("neg", x), Binary("*", x, x))))
     t = g.one_of(FLOAT, BFLOAT, HALF)
@@ -81,8 +81,8 @@ def a_function(g: Terms) -> Lam:
 
 
 def of_each_number(g: Terms) -> Instance:
-    """A random let of an array of numbers, to each of which a function is applied where a view of
-    the array is read, and the function."""
+    """A random `let` that names an array of numbers, whose body applies a function to each number
+    of a view of the array; and that function, the rule's argument."""
     f, x = a_function(g), g.xs(g.some_type(FLOAT, Array(FLOAT, g.size(1, 3))))
     name = Var(g.one_of("x", "y", "tile"), type_of(x))
     e = mapped(lam("y", FLOAT, lambda y: _some_part(g, apply(f, y))), _some_view(g, name))
@@ -96,19 +96,20 @@ def _some_view(g: Terms, e: Expr) -> Expr:
 
 
 def _some_part(g: Terms, e: Expr) -> Expr:
-    """The result e of a function, or something made of some of its parts, as a number."""
+    """A float made of e, which is a number or a tuple of numbers: one of these numbers, or the sum
+    of the first and the last."""
     parts = [Unary("float", p) for p in (e.parts if isinstance(e, MakeTuple) else (e,))]
     return g.one_of(*parts, Binary("+", parts[0], parts[-1]))
 
 
 def seen_after(g: Terms) -> Expr:
-    """A random view of a function of each number of an array."""
+    """A random view of an array that a function of single numbers makes of another array."""
     xs = g.xs(g.some_type(FLOAT, Array(FLOAT, g.size(1, 3))))
     return a_view(g, a_view(g, mapped(a_function(g), xs)))
 
 
 def of_what_is_stored(g: Terms) -> Expr:
-    """A random function of each number of something that is stored."""
+    """A random function applied to each number of an array that is stored."""
     return mapped(a_function(g), Store(g.xs(g.some_type(FLOAT, Array(FLOAT, g.size(1, 3))))))
 
 
@@ -119,8 +120,8 @@ def sums_of_sums(g: Terms) -> Expr:
 
 
 def in_lanes_again(g: Terms) -> Expr:
-    """A random term that makes a matrix of what lanes hold of a fragment, and brings it into the
-    same lanes."""
+    """A random term that makes a matrix of the registers in which lanes hold a fragment of it, and
+    distributes this matrix over the lanes again in the same way."""
     entry = MATRIX[g.one_of(*MATRIX)]
     f = g.one_of(*entry.brought)
     width = f.count(f.registers)
@@ -130,8 +131,8 @@ def in_lanes_again(g: Terms) -> Expr:
 
 def results_of_an_instruction(g: Terms) -> Instance:
     """A random matrix of the shape of a matrix instruction's results, or an array of such matrices
-    in up to two dimensions; and the rule's arguments: the instruction's name, and the number of
-    these dimensions."""
+    in one or two dimensions; and the rule's arguments: the instruction's name, and the number of
+    these dimensions (0 for a matrix alone)."""
     name, level = g.one_of(*MATRIX), g.size(0, 2)
     t: Type = variables(MATRIX[name].program.pattern)[-1].type
     for _ in range(level):
@@ -140,8 +141,7 @@ def results_of_an_instruction(g: Terms) -> Instance:
 
 
 def seen_through_a_view(g: Terms) -> Expr:
-    """A random reduction with a square array as its accumulator, the result of whose function is
-    seen through a view."""
+    """A random reduction to a square matrix, whose function ends with a view of the new matrix."""
     n, xs = g.size(2, 3), g.xs()
     square = Array(Array(g.scalar(), n), n)
     f = g.step(square, elem_of(xs))
@@ -154,8 +154,8 @@ def _rows_again(e: Expr) -> Expr:
 
 
 def one_by_one(g: Terms) -> Expr:
-    """A random map over the elements of one array or of two, the first of which is seen through a
-    view."""
+    """A random map over the numbers of one matrix, which is seen through a view, or over those of
+    two matrices at once, of which one is."""
     n, m = g.size(2, 3), g.size(2, 3)
     xs = g.one_of(Transpose(g.xs(Array(FLOAT, n), m)), Split(m, Join(g.xs(Array(FLOAT, m), n))))
     ys = g.xs(Array(FLOAT, m), n)

@@ -38,7 +38,9 @@ Dims = tuple[int, ...]
 
 @dataclass
 class Item:
-    """The state of one work-item while it is simulated."""
+    """The state of one simulated work-item: its group, the values of its variables, its faults, the
+    barriers that it `passed`, its `clock` (how many barriers of each memory), the conditions
+    `taken`, and the cells that it asked for and touched."""
 
     group: tuple[int, ...]
     values: dict[str, int]
@@ -51,7 +53,8 @@ class Item:
 
 
 def faults(kernel: Kernel) -> set[str]:
-    """The faults of the kernel, out of "bounds", "race", "barrier", "claim"."""
+    """The faults of a kernel when it is simulated, a subset of "bounds", "race", "barrier",
+    "claim"."""
     found: set[str] = set()
     _compare(list(items(kernel, found)), found)
     return found
@@ -66,8 +69,8 @@ def items(kernel: Kernel, found: set[str]) -> Iterator[Item]:
 
 
 def traffic(kernel: Kernel) -> int:
-    """The bytes of global memory that work-groups ask for; what work-items of a group ask for at
-    one place of the text, in one iteration, counts once."""
+    """The bytes of global memory that a kernel's work-groups ask for. A byte that several
+    work-items of a group ask for at one place of the text, in one iteration, counts once."""
     asked = set()
     for item in items(kernel, set()):
         asked |= {(item.group, *one) for one in item.asked}

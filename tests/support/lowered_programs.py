@@ -1,5 +1,5 @@
-"""The texts of lowered programs for every kind of nest, copy, view and guard; the name of each says
-what it is for."""
+"""The texts of lowered programs by name: for every kind of nest, copy, view and guard one, whose
+name says what it is for."""
 
 PROGRAMS: dict[str, str] = {
     "stencil": """

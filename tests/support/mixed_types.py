@@ -1,5 +1,5 @@
-"""Random types of numbers for the parameters and the results of programs that are written in
-floats: mixed storage, arithmetic in floats or ints, results rounded and saturated."""
+"""Programs written in floats, turned at random into programs of several types: parameters and
+results of narrow types, arithmetic in floats or ints, rounding and saturation."""
 
 # key: p program, r random numbers, e term, t type, env the types of variables
 
@@ -18,9 +18,9 @@ NARROW = tuple(t for t in SCALARS.values() if t.name not in ("float", "int", "lo
 
 
 def mixed(p: Program, r: Random) -> Program:
-    """The program with numbers of random types in its parameters, each of which is made a float
-    before it is computed with, or not, where whole numbers allow that; its results may be of
-    another type, too."""
+    """The program p with parameters of random types; a parameter's numbers become floats before
+    they are computed with, or stay whole numbers where p allows that. The results may get another
+    type, too."""
     types = {param.var.name: _stored(param.var.type, r) for param in p.params}
     body = retype(p.body, types, lambda e, env: _instead(e, env, r))
     params = tuple(
@@ -32,7 +32,7 @@ def mixed(p: Program, r: Random) -> Program:
 
 
 def _stored(t: Type, r: Random) -> Type:
-    """The type t of floats with another type in their place, or itself."""
+    """The type t of floats with a random narrow type in place of float, or t itself."""
     return _with_scalar(t, r.choice(NARROW)) if r.random() < 0.7 else t
 
 
@@ -41,8 +41,9 @@ def _with_scalar(t: Type, scalar: Scalar) -> Type:
 
 
 def _instead(e: Expr, env: Mapping[str, Type], r: Random) -> Expr | None:
-    """What e becomes where variables have narrow numbers, by `env`: operands that are made floats,
-    and padding by a number of the type that is padded; None where only types change."""
+    """The term e where variables have the narrow types of `env`: numbers become floats before an
+    operation, and padding gets a value of the padded array's type. None if nothing but types
+    changes in e."""
     match e:
         case Pad(_, _, Lit(value, _), xs):
             new = retype(xs, env, lambda inner, types: _instead(inner, types, r))
@@ -58,7 +59,7 @@ def _instead(e: Expr, env: Mapping[str, Type], r: Random) -> Expr | None:
 
 
 def _operand(e: Expr, r: Random) -> Expr:
-    """The number e as it is computed with: narrow real numbers as floats."""
+    """The number e as an operand: converted to float if it is a narrow real number."""
     t = type_of(e)
     if t in NARROW_REALS or (is_whole(t) and t != FLOAT and r.random() < 0.5):
         return Unary("float", e)
@@ -66,7 +67,7 @@ def _operand(e: Expr, r: Random) -> Expr:
 
 
 def _number(t: Type) -> Scalar:
-    """The type of the numbers of an array."""
+    """The scalar type of the numbers in a type t, which is a scalar or an array."""
     if isinstance(t, Array):
         return _number(t.elem)
     assert isinstance(t, Scalar)
@@ -74,7 +75,8 @@ def _number(t: Type) -> Scalar:
 
 
 def _results(e: Expr, r: Random) -> Expr:
-    """The results e converted to a random type with a random rounding, or as they are."""
+    """The term e, a program's results, converted to a random type with random rounding, or
+    unchanged."""
     target = r.choice(tuple(SCALARS.values()))
     names = [name for name, to in CONVERSIONS.items() if to.target == target]
     return e if target == FLOAT else _converted(e, r.choice(names))

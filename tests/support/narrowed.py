@@ -12,18 +12,18 @@ from ir.meaning.inputs import Data
 
 
 def one(data: Data) -> NDArray[Any]:
-    """The array that the data is; the test fails if it is a tuple of arrays."""
+    """The data as one array; the test fails if it is a tuple of arrays."""
     assert isinstance(data, np.ndarray)
     return data
 
 
 def number(n: Size) -> int:
-    """The number that a size is; the test fails if the size has parameters."""
+    """The size n as an int; the test fails if it has names or parameters."""
     assert isinstance(n, int)
     return n
 
 
 def array(t: Type) -> Array:
-    """The array type that a type is; the test fails if the type is no array."""
+    """The type t as an array type; the test fails if it is another kind of type."""
     assert isinstance(t, Array)
     return t

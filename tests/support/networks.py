@@ -28,7 +28,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """An array that a layer makes: its name and its sizes."""
+    """An array that a layer makes: its name, its height, its width and its number of channels."""
 
     name: str
     h: int
@@ -37,8 +37,8 @@ class Plane:
 
 
 def network(seed: int) -> Program:
-    """A random program of one to three layers; a window may be larger than the image, or lie in
-    padding alone."""
+    """A random program of one to three layers, drawn with `seed`; a window may be larger than the
+    image, or lie in padding alone."""
     r, n = Random(seed), Network()
     h, w, c = r.choice((1, 1, 2, 3, 5)), r.choice((1, 2, 4, 5)), r.randint(1, 3)
     xs = first = Plane(n.param("image", f"[[[float]{c}]{w}]{h}", False), h, w, c)
@@ -53,8 +53,8 @@ def network(seed: int) -> Program:
 
 
 def windows(r: Random, n: Network, xs: Plane) -> tuple[str, int, Plane]:
-    """The text of windows over a plane padded at random, their side, and a plane of as many pixels
-    as there are windows."""
+    """The text of windows over xs, which is padded at random; the side of a window; and a plane
+    (still without a layer of its own) with one pixel for each window."""
     k, p, s = r.choice((1, 2, 3, 3, 5)), r.randrange(4), r.choice((1, 1, 2, 3))
     p = max(p, -(-(k - min(xs.h, xs.w)) // 2))
     h, w = (n + 2 * p - k for n in (xs.h, xs.w))

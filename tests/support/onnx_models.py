@@ -18,8 +18,8 @@ def model(
     weights: Mapping[str, Array],
     opset: int = 15,
 ) -> Any:
-    """The ONNX model of these nodes, with inputs of floats in the shapes given, and these outputs
-    and weights by name."""
+    """The ONNX model of these nodes, with inputs of floats (their shapes by name), the names of its
+    outputs, and the weights by name."""
     graph = helper.make_graph(
         list(nodes),
         "small",
@@ -31,13 +31,13 @@ def model(
 
 
 def whole(random: np.random.Generator, *shape: int) -> Array:
-    """An array of small whole numbers."""
+    """A random array of small whole numbers, of this shape."""
     return random.integers(-2, 3, shape).astype(np.float32)
 
 
 def classifier(random: np.random.Generator) -> Any:
-    """A convolution with batch normalisation and ReLU, a residual block, pooling, a fire module,
-    and a matrix product."""
+    """A small ONNX model with random weights: a convolution with batch normalisation and ReLU, a
+    residual block, pooling, a fire module, and a matrix product."""
     make = helper.make_node
     nodes = [
         make("Conv", ["x", "w1", "b1"], ["c1"], name="first", pads=[1, 1, 1, 1], strides=[2, 2]),
@@ -67,8 +67,8 @@ def classifier(random: np.random.Generator) -> Any:
 
 
 def expected(made: Any, inputs: Mapping[str, Array], outputs: Sequence[str] = ()) -> list[Array]:
-    """The results of `onnx.reference` for these inputs: those of the model, or the tensors named in
-    `outputs`."""
+    """The results of the model `made` by `onnx.reference` for these inputs: its outputs, or the
+    tensors that `outputs` names."""
     if outputs:
         made = type(made).FromString(made.SerializeToString())
         del made.graph.output[:]

@@ -36,8 +36,9 @@ ONNX_RESULT = "{y}_sat(requantise_even(acc, q, shift, {yz}) + {yz})"
 
 @dataclass(frozen=True)
 class Quantised:
-    """A quantised convolution: the sizes of its program, its data, and its scales as ONNX has them
-    (`w_scale` for each output channel)."""
+    """A quantised convolution: the sizes of its program, the images x, the weights w with their
+    zero points, biases, the scales (of x, of w for each output channel, of y), the zero points (of
+    x, of y) and the type y of its results."""
 
     sizes: dict[str, int]
     x: Numbers  # [channel][row][column]
@@ -49,8 +50,8 @@ class Quantised:
     y: "np.dtype[np.generic]"
 
     def program(self, result: str) -> Program:
-        """The program whose result is this text, a term of acc (the sum), q and shift (the
-        multiplier)."""
+        """The program for this convolution whose result is the text `result`, a term of acc (the
+        sum), q and shift (the multiplier's two numbers)."""
         xz, yz = self.zeros
         result = result.format(y=_scalar(self.y), yz=yz)
         kinds = {"x": _scalar(self.x.dtype), "w": _scalar(self.w.dtype)}
@@ -122,8 +123,8 @@ class Quantised:
         return np.asarray(out[0].transpose(1, 2, 0))
 
     def sums(self) -> Numbers:
-        """The sums of products with zero points taken off, and biases, channels last; computed in
-        NumPy with 64 bits."""
+        """The sums of products, with zero points taken off and biases added, channels last;
+        computed in NumPy with 64 bits."""
         s = self.sizes
         padded = np.pad(
             self.x.astype(np.int64) - self.zeros[0],
@@ -143,8 +144,8 @@ class Quantised:
 
 
 def of_onnx(name: str) -> tuple[Quantised, Numbers]:
-    """A QLinearConv or ConvInteger test case of the onnx package, and the result that the package
-    has for it."""
+    """A test case of the onnx package, of QLinearConv or ConvInteger, by its name; and the result
+    that the package states for it."""
     (case,) = [t for t in ONNX_CASES if t.name == name]
     (node,) = case.model.graph.node
     ((read, (right,)),) = case.data_sets

@@ -1,4 +1,5 @@
-"""Kernels of a program by a family, in a form and at a point drawn at random, and their results."""
+"""Kernels of a program, lowered by a family in a form and at a point drawn at random, and whether
+their results are right."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +24,8 @@ TRIES = 12  # forms that are drawn before a family counts as one that refuses th
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A form whose kernels ran: their text, and whether every device got the right result."""
+    """The outcome of kernels that ran: their form, their text, and whether every device got the
+    right result."""
 
     form: str
     source: str
@@ -39,8 +41,9 @@ def tried(
     sessions: tuple[Session, ...],
     r: Random,
 ) -> Tried | None:
-    """A form of a family, drawn at random, whose kernels ran on each device; None if the family
-    lowers the program in no form that was drawn."""
+    """The outcome of lowering `program` by a family in a random form and running it in each of
+    `sessions` on `inputs`, where `right` is the right result; None if no form that was drawn
+    applies."""
     every = forms(program, family)
     for form in r.sample(every, min(TRIES, len(every))):
         try:

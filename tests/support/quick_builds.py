@@ -9,8 +9,8 @@ import pytest
 
 @pytest.fixture(scope="package", autouse=True)
 def quick_builds() -> Iterator[None]:
-    """Build kernels without optimisation in all tests of a folder, and in the processes that they
-    start."""
+    """A fixture: in all tests of a folder, and in the processes that they start, kernels are built
+    without optimisation."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYOPENCL_BUILD_OPTIONS", "-cl-opt-disable")
         yield

@@ -1,5 +1,5 @@
-"""Random lowered programs: random layouts around a nest of lowered maps with copies, which is over
-random layouts of the input."""
+"""Random lowered programs: random views of the input, a nest of lowered maps with copies over
+these, and random views of its result."""
 
 # key: e term, t type, rng random numbers, n size
 
@@ -49,8 +49,8 @@ def program(seed: int) -> Program:
 
 
 def globally(e: Expr, rng: random.Random) -> Expr:
-    """The array e with elements computed by mapGlobal over one dimension or two, and sequentially
-    over the others."""
+    """The array e with each element computed anew: by mapGlobal over one outer dimension or two,
+    and by sequential maps over the others."""
     t = elem(e)
     if isinstance(t, Array) and rng.random() < 0.6:
         inner = lam("row", t, lambda row: over(Level.GLOBAL, 0, row, rng))
@@ -63,8 +63,8 @@ def over(level: Level, dim: int, e: Expr, rng: random.Random) -> Expr:
 
 
 def grouped(e: Expr, rng: random.Random) -> Expr:
-    """The array e with elements computed by mapWorkgroup, with copies to local memory and maps over
-    work-items inside."""
+    """The array e with each element computed anew, by mapWorkgroup, with copies to local memory and
+    maps over work-items inside."""
     if not isinstance(elem(e), Array):
         e = Split(rng.choice(divisors(e)), e)
     return MapPar(Level.GROUP, 0, lam("tile", elem(e), lambda tile: shared(tile, rng)), e)
@@ -93,7 +93,8 @@ def shared(tile: Expr, rng: random.Random) -> Expr:
 
 
 def accumulated(tile: Expr, row: Array, rng: random.Random) -> Expr:
-    """The sum of a tile's rows, each read backwards through local memory."""
+    """The sum of a tile's rows (of type `row`), each read backwards through a copy in local
+    memory."""
     ahead, long = rng.random() < 0.5, rng.random() < 0.5
 
     def add(acc: Expr, x: Expr) -> Expr:
@@ -119,7 +120,7 @@ def copied(e: Expr, rng: random.Random) -> Expr:
 
 
 def whole(t: Type) -> Lam:
-    """The function that copies each element of a value of type t."""
+    """The function that copies a value of type t, element by element."""
     if isinstance(t, Array):
         return lam("y", t, lambda y: MapSeq(whole(elem(y)), y))
     return identity(t)
@@ -135,7 +136,7 @@ def backwards(e: Expr) -> Expr:
 
 
 def item(x: Expr, rng: random.Random) -> Expr:
-    """A random term of x, which a single work-item computes."""
+    """A random term that a single work-item computes from x."""
     t = type_of(x)
     if not isinstance(t, Array):
         return Binary("+", Binary("*", x, Lit(2.0, FLOAT)), x)

@@ -114,7 +114,7 @@ class Terms:
         return self.param(t, scope)
 
     def parts(self, scope: Scope) -> list[Expr]:
-        """The variables in scope, and the components of their tuples."""
+        """The variables in scope, and all components of those that are tuples."""
         found: list[Expr] = [Var(name, t) for name, t in scope.items()]
         for e in found:
             t = type_of(e)
@@ -181,7 +181,8 @@ class Terms:
     # ---- functions
 
     def pattern(self, t: Type, taken: frozenset[str] = frozenset()) -> Pattern:
-        """A pattern for a value of type t: a name, or names for its parts."""
+        """A pattern for a value of type t: one name, or names for its parts; none of the names in
+        `taken`."""
         if isinstance(t, Tuple) and self.rng.random() < 0.6:
             patterns: list[Pattern] = []
             for part in t.parts:
@@ -197,7 +198,7 @@ class Terms:
         return Lam(p, self.value(u, inside(scope, p), depth))
 
     def fold(self, acc: Scalar, t: Type, op: str, scope: Scope | None = None) -> Lam:
-        """A random function (acc, x) -> acc op g(x), or with the operands exchanged."""
+        """A random function (acc, x) -> acc op g(x), or -> g(x) op acc, for x of type t."""
         a = Var(self.rng.choice(NAMES), acc)
         p = self.pattern(t, frozenset({a.name}))
         mine = {n: u for n, u in (scope or {}).items() if n != a.name}
@@ -206,7 +207,7 @@ class Terms:
         return Lam((a, p), Binary(op, *self.one_of((a, term), (term, a))))
 
     def _without(self, name: str, draw: Callable[[], Expr]) -> Expr:
-        """A random term that does not use a name."""
+        """A random term from `draw` in which `name` does not occur."""
         for _ in range(1000):
             e = draw()
             if name not in free(e):
@@ -214,7 +215,8 @@ class Terms:
         raise AssertionError(f"everything drawn uses {name}")
 
     def step(self, acc: Type, t: Type) -> Lam:
-        """A random function (acc, x) -> e, where e has the accumulator's type."""
+        """A random function (acc, x) -> e for a reduction, where x has type t, and acc and e have
+        type acc."""
         p = self.pattern(Tuple((acc, t)))
         while not isinstance(p, tuple):
             p = self.pattern(Tuple((acc, t)))
@@ -230,14 +232,14 @@ class Terms:
 
 
 def inside(scope: Scope | None, p: Pattern) -> Scope:
-    """The variables in scope inside a function: those of the scope around it, and those of its
-    pattern p."""
+    """The variables in scope inside a function with the pattern p: those of `scope`, around the
+    function (None: no variables), and those of p."""
     return {**(scope or {}), **{v.name: v.type for v in variables(p)}}
 
 
 def free_variables(e: Expr) -> list[Var]:
-    """The free variables of a term, each once; fails if a bound variable has another type than its
-    binder."""
+    """The free variables of a term, each once; fails if a variable has another type than where it
+    is bound."""
     found: dict[str, Type] = {}
 
     def go(x: Expr, bound: Scope) -> None:
@@ -254,13 +256,13 @@ def free_variables(e: Expr) -> list[Var]:
 
 
 def nameless(e: Expr) -> Expr:
-    """The term e with all names replaced, so that terms which differ in names alone become
-    equal."""
+    """The term e with bound names replaced by the order of their binders, so that terms that differ
+    in these names alone become equal."""
     return numbered(Lam(tuple(free_variables(e)), e))
 
 
 def well_formed(e: Expr) -> bool:
-    """True if e has a type, and each of its variables the type that it is bound with."""
+    """True if e has a type, and each variable in it has the type with which it is bound."""
     try:
         free_variables(e)
         type_of(e)

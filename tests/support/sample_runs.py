@@ -98,7 +98,7 @@ def variant(family: str = "blocked", stored: tuple[str, ...] = (), **parameters:
 
 def sample_run(count: int = 1000, seed: int = 0, predicted: bool = False) -> list[Record]:
     """`count` made-up records with every family, every stored view, every stage of failure, and a
-    front measured again; `predicted` makes their times predictions."""
+    front that is measured again; with `predicted`, times are predictions."""
     dice = random.Random(seed)
     records: dict[str, Record] = {}
     while len(records) < count:

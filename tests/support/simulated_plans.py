@@ -1,4 +1,4 @@
-"""Plans run under Oclgrind, in a process of their own, and the reports of Oclgrind on them."""
+"""The running of plans under Oclgrind, in a process of its own, with the reports of Oclgrind."""
 
 import os
 import subprocess
@@ -19,8 +19,8 @@ def session() -> Session:
 
 
 def simulated(log: Path) -> dict[str, str]:
-    """The environment variables with which Oclgrind is the only device, and writes its reports to a
-    log."""
+    """The environment variables by which a process sees only Oclgrind's device, which writes its
+    reports to the file `log`."""
     command = ["oclgrind", "--data-races", "--log", str(log), "env", "-0"]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     pairs = (line.partition("=") for line in told.split("\0"))
@@ -28,7 +28,8 @@ def simulated(log: Path) -> dict[str, str]:
 
 
 def ran(opened: Session, plan: Plan) -> str:
-    """The error message of running a plan on whole numbers; an empty text if there is none."""
+    """The error message of running a plan in the session `opened` on whole numbers; empty if it ran
+    without error."""
     random = np.random.default_rng(0)
     given = [b for b in plan.buffers if b.role in (Role.INPUT, Role.CONST)]
     inputs = {b.name: random.integers(-3, 4, b.shape).astype(np.float32) for b in given}

@@ -42,8 +42,8 @@ from tests.support.random_terms import Terms
 
 
 def windows_of_rows(g: Terms) -> Expr:
-    """A random sum of products over windows in one dimension or two, with a step, a gap, and
-    padding."""
+    """A random sum of products of taps with windows, in one dimension or two, with a step, a gap
+    between taps, and padding."""
     k, s, d, p, c = g.size(1, 3), g.size(1, 3), g.size(1, 2), g.size(0, 2), g.size(1, 2)
     w, n = max(1, d * (k - 1) + 1 - 2 * p) + g.size(0, 4), g.size(1, 2)
     channels = parse(
@@ -62,7 +62,7 @@ def windows_of_rows(g: Terms) -> Expr:
 
 
 def windows_of_planes(g: Terms) -> Expr:
-    """A random sum of products over windows of planes, of numbers or of channels.
+    """A random sum of products of taps with windows of planes, of numbers or of channels.
 
     There may be a bias, or groups of channels; maps are in any order.
     """
@@ -123,7 +123,7 @@ def sum_of_linear(g: Terms) -> Expr:
 
 
 def spectra_sum(g: Terms) -> Expr:
-    """A random term reduce 0 (acc + z conj w), over one dimension or two; z and w are arrays or
+    """A random term reduce 0 (acc + z conj w), over one dimension or two, for arrays z and w or
     views of arrays."""
     n, sums = g.size(), g.size(1, 2)
     t = Array(Array(FLOAT, n), 2)
@@ -138,19 +138,20 @@ def plainly(g: Terms, t: Array) -> Expr:
 
 
 def turned_over(g: Terms, t: Array) -> Expr:
-    """A random term of type t that is a transposed parameter."""
+    """A random term of type t: a parameter, transposed."""
     assert isinstance(t.elem, Array)
     return Transpose(g.param(Array(Array(t.elem.elem, t.size), t.elem.size)))
 
 
 def cut_out(g: Terms, t: Array) -> Expr:
-    """A random term of type t that is a part of a larger parameter."""
+    """A random term of type t: a part of a larger parameter."""
     l, r = g.rng.randrange(3), g.rng.randrange(3)
     return PadEdge(Edge.ANY, -l, -r, g.param(Array(t.elem, t.size + l + r)))
 
 
 def columns_of_spectra(g: Terms) -> Expr:
-    """A random sum of products of spectra in windows of rows, with a step and padding."""
+    """A random sum of products of spectra of rows, over the rows in windows of a column, with a
+    step and padding."""
     v, c, n, step = g.size(1, 3), g.size(1, 2), g.size(1, 3), g.size(1, 2)
     number: Type = Array(Array(Array(FLOAT, n), 2), c)
     rows = g.param(Array(number, v + g.size(0, 3)))
@@ -168,8 +169,8 @@ def columns_of_spectra(g: Terms) -> Expr:
 
 
 def over_images(g: Terms) -> Expr:
-    """A random term: sums of products of a kernel and windows that are not much smaller than a row
-    or plane, for one kernel or several, and one plane or several."""
+    """A random term of sums of products of a kernel with windows that are not much smaller than the
+    row or plane; of one kernel or several, and one plane or several."""
     sizes = [g.one_of(4, 6, 8, 9) for _ in range(g.size(1, 2))]
     plane: Type = FLOAT
     kernel: Type = FLOAT

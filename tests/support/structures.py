@@ -1,5 +1,5 @@
-"""The texts of random small programs of every structure that families lower, each written in one of
-many ways."""
+"""The texts of small programs of every structure that families lower, each written in a random one
+of many ways."""
 
 # key: r random numbers, d dimensions, c channels, m kernels, e text of a term
 
@@ -13,20 +13,21 @@ MAPS = {1: "map", 2: "map2d", 3: "map3d"}
 
 
 def drawn(structure: str, r: Random) -> Program:
-    """A random program of the structure with this name."""
+    """A random program of the structure with the name `structure`."""
     return parse(STRUCTURES[structure](r), structure)
 
 
 def sizes(r: Random, **chosen: int) -> str:
-    """The text of the sizes of a program: random image sizes from 3 to 8, and those that are
-    given."""
+    """The text of a program's sizes: random sizes of an image, from 3 to 8, and the sizes
+    `chosen`."""
     found = {"C": r.randint(1, 5), "M": r.randint(1, 7), "N": 2, "L": 2, **chosen}
     sides = {name: r.randint(3, 8) for name in "DHW"}
     return "where " + ", ".join(f"{name} = {n}" for name, n in (sides | found).items())
 
 
 def array(elem: str, *sides: object) -> str:
-    """The text of the type of an array, its outermost side first."""
+    """The text of the type of an array with elements `elem`; the first of `sides` is the outermost
+    dimension."""
     for n in reversed(sides):
         elem = f"[{elem}]{n}"
     return elem
@@ -68,7 +69,7 @@ def inward(d: int, e: str) -> str:
 
 def total(r: Random, depth: int, start: str, a: str, b: str) -> str:
     """The text of `start` plus the sum of the products of numbers of a and b, arrays of `depth`
-    dimensions: in one reduction, or in one for each dimension."""
+    dimensions: by one reduction over all, or one for each dimension."""
     flat = r.random() < 0.6
     if flat:
         xs, ys = (f"flatten({e})" if depth > 1 else e for e in (a, b))
@@ -87,15 +88,16 @@ def constant(r: Random) -> str:
 
 
 def with_bias(r: Random, product: Callable[[str], str]) -> str:
-    """The text of product(init) with a bias: as init, or added before or after it; a ReLU may
-    follow."""
+    """The text of product(start), where a bias is that start, or is added before or after the
+    product; a ReLU may follow."""
     e = r.choice((product("bias"), f"{product('0.0')} + bias", f"bias + {product('0.0')}"))
     return f"relu({e})" if r.random() < 0.5 else e
 
 
 def convolution(r: Random, d: int, gap: int = 1, batch: bool = False) -> str:
-    """A random convolution in d dimensions, with taps `gap` apart, of an image or a batch: kernels
-    outermost or innermost, channels first or last, a bias in one of three places or none."""
+    """The text of a random convolution in d dimensions, with taps `gap` apart, of an image or (with
+    `batch`) several: kernels outermost or innermost, channels first or last, a bias in one of three
+    places or none."""
     k, first, outside = r.randint(1, 3) if d < 3 else r.randint(1, 2), maybe(r), maybe(r)
     whole = "image"
     inside = array("float", "C", *"K" * d) if first else array("float", *"K" * d, "C")
@@ -146,7 +148,8 @@ def dilate(d: int, gap: int, e: str) -> str:
 
 
 def one_by_one(r: Random) -> str:
-    """A random program that makes each pixel from the same pixel of its inputs."""
+    """The text of a random program that makes each pixel from one pixel, at the same place, of each
+    input."""
     product = with_bias(r, lambda start: total(r, 1, start, "pixel", "kernel"))
     biased = f"map((kernel, bias) -> {product}, zip(weights, biases))"
     if maybe(r):
@@ -159,7 +162,7 @@ def one_by_one(r: Random) -> str:
 
 
 def grouped(r: Random) -> str:
-    """A random convolution of groups of channels, each with kernels of its own."""
+    """The text of a random convolution in groups of channels, each with kernels of its own."""
     k = r.randint(1, 3)
     product = total(r, 2, "0.0", "part", "taps")
     parts = "transpose(map(pixel -> split(C, pixel), join(window)))"
@@ -181,7 +184,8 @@ def grouped(r: Random) -> str:
 
 
 def depthwise(r: Random) -> str:
-    """A random convolution with a kernel for each channel, in one dimension or two."""
+    """The text of a random convolution with one kernel for each channel, in one dimension or
+    two."""
     k, d, first = r.randint(1, 3), r.choice((1, 2)), maybe(r)
     weights = f"{constant(r)}weights : {array('float', 'C', *'K' * d)}"
     if first:
@@ -197,7 +201,7 @@ def depthwise(r: Random) -> str:
 
 
 def product(r: Random) -> str:
-    """A random matrix product, in a batch or not, one operand transposed or not."""
+    """The text of a random matrix product, perhaps in a batch; one operand may be transposed."""
     columns, batch = maybe(r), maybe(r)
     body = total(r, 1, "0.0", "row", "column")
     ys, sides = ("y", "MK") if columns else ("transpose(y)", "KM")
@@ -214,7 +218,8 @@ def product(r: Random) -> str:
 
 
 def pooling(r: Random) -> str:
-    """A random pooling: the largest, the least or the mean of windows, of each channel."""
+    """The text of a random pooling: the largest number, the least or the mean of each window,
+    channel by channel."""
     k, d, first = r.randint(1, 3), r.choice((1, 2)), maybe(r)
     f = r.choice(("maximum({})", "minimum({})", "sum({})", "sum({}) / K"))
     if first:
@@ -229,8 +234,8 @@ def pooling(r: Random) -> str:
 
 
 def stencil(r: Random) -> str:
-    """A random stencil in one dimension or two: sums of neighbours, with weights that are
-    parameters or literals."""
+    """The text of a random stencil in one dimension or two: sums of neighbours, with weights that
+    are parameters or literals."""
     k, d = r.randint(2, 3), r.choice((1, 2))
     given = maybe(r)
     if given:

@@ -1,8 +1,7 @@
-"""Mutants of plans: faults of many kinds planted in their texts, such as a bug in some step of code
+"""Mutants of plans: in a copy of a plan, one fault is planted, of a kind that a bug in code
 generation might make.
 
-A mutant may still be safe, and only compute wrong numbers; a simulator tells.
-"""
+A mutant may still be safe, and only compute wrong numbers; the simulator tells which."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -29,8 +28,8 @@ class Mutant:
 
 
 class Outcome(Enum):
-    """The outcome of a mutant: whether it is safe by the simulator, and whether the proof accepts
-    it."""
+    """The outcome of a mutant, as a name: whether it is safe, by the simulator, and whether the
+    proof accepts it."""
 
     REFUSED = "unsafe, refused"
     MISSED = "unsafe, proved"
@@ -55,7 +54,8 @@ def outcome(mutant: Mutant) -> Outcome:
 
 
 def mutants(plan: Plan) -> Iterator[Mutant]:
-    """Every mutant of a plan: those of each kernel's text, by kind, and then those of the plan."""
+    """Every mutant of a plan: first those with a fault in a kernel's text, by kind; then those with
+    other launches, places of temporaries, or orders of kernels."""
     for n, launch in enumerate(plan.kernels):
         for kind, mutate in KINDS.items():
             for text in mutate(launch.text):
@@ -83,7 +83,8 @@ def dropped(text: str) -> Texts:
 
 
 def moved(text: str) -> Texts:
-    """The texts with one barrier moved by up to three lines, also into blocks and out of them."""
+    """The texts that differ from `text` in one barrier, moved by up to three lines, also into
+    blocks and out of them."""
     lines = text.split("\n")
     for n in _barriers(lines):
         for m in (n - 3, n - 2, n - 1, n + 1, n + 2, n + 3):
@@ -146,8 +147,8 @@ def looped(text: str) -> Texts:
 
 
 def _subscripts(text: str) -> Iterator[tuple[int, int]]:
-    """The first and last places in the text of each index of an array; the sizes in declarations
-    are none."""
+    """The start and end, in the text, of each index of an array; sizes in declarations are left
+    out."""
     for found in ARRAY.finditer(text):
         before = text[: found.start()].rstrip().rsplit(None, 1)[-1]
         if not before[-1:].isalpha() or before == "return":
@@ -177,7 +178,7 @@ def widened(text: str) -> Texts:
 
 def unaligned(text: str) -> Texts:
     """The texts with one fault of alignment: a pointer to vectors moved by half a vector, a load
-    that works at any address (vload) made one through such a pointer, or an `aligned` attribute
+    that may be unaligned (vload) replaced by one through such a pointer, or an `aligned` attribute
     left out."""
     for found in WIDE.finditer(text):
         end = _closing(text, text.index("[", found.end()))
@@ -208,7 +209,7 @@ def unguarded(text: str) -> Texts:
 
 
 def loosened(text: str) -> Texts:
-    """The texts with one comparison made looser by one, or left out."""
+    """The texts with one comparison made weaker by one, or left out."""
     for found in re.finditer(r" (<=|>=|<) ", text):
         if "for (" in text[text.rfind("\n", 0, found.start()) : found.start()]:
             continue
@@ -222,7 +223,7 @@ def loosened(text: str) -> Texts:
 
 
 def swapped(text: str) -> Texts:
-    """The texts with one use of an array replaced by another array."""
+    """The texts in which one use of an array is a use of another array."""
     names = dict.fromkeys(re.findall(r"\*restrict (\w+)|__local \w+ (\w+)\[", text))
     arrays = [a or b for a, b in names]
     for start, _ in _subscripts(text):
@@ -313,7 +314,7 @@ def _exchanged(launch: Kernel) -> Iterator[Kernel]:
 
 
 def _places(plan: Plan) -> Iterator[Plan]:
-    """The plans with one temporary moved to the place of another."""
+    """The plans with one temporary moved to where another lies."""
     for a, b in combinations(range(len(plan.buffers)), 2):
         one, other = plan.buffers[a], plan.buffers[b]
         if one.role is other.role is Role.TEMPORARY and one.offset != other.offset:

@@ -50,12 +50,12 @@ BASE = 64  # bytes that a global buffer begins at a multiple of
 
 
 class TooLong(Exception):
-    """Raised for a kernel that takes too long to simulate."""
+    """Raised when a kernel takes too long to simulate."""
 
 
 @dataclass(frozen=True)
 class Int:
-    """A number for each work-item, and whether its C type is long."""
+    """A whole number for each work-item, and whether its C type is long (else int)."""
 
     at: Numbers
     wide: bool = False
@@ -76,8 +76,8 @@ class Array:
 
 @dataclass
 class Touched:
-    """The accesses to one array: of each the cell, the work-item, the barriers that it had passed,
-    and whether it wrote."""
+    """The accesses to one array, in lists with an entry for each: the cells, the work-items, the
+    number of barriers each item had passed (`clocks`), and which accesses were writes."""
 
     cells: list[Numbers] = field(default_factory=list)
     items: list[Numbers] = field(default_factory=list)
@@ -270,8 +270,8 @@ class Simulation:
         return self.fits(found, wide, on)
 
     def divided(self, op: str, a: Numbers, b: Numbers, on: Mask) -> Numbers:
-        """The quotient or remainder of a by b as C rounds it, towards zero; notes the fault
-        "division" if b is 0 for a work-item in `on`."""
+        """The quotient (`op` is "/") or remainder ("%") of a by b as C rounds it, towards zero;
+        notes the fault "division" if b is 0 for a work-item in `on`."""
         if (b[on] == 0).any():
             self.faults.add("division")
         b = np.where(b == 0, 1, b)
@@ -374,8 +374,8 @@ def _ids(launch: Kernel) -> Iterator[tuple[tuple[str, int], Numbers]]:
 
 
 def _meet(place: tuple[Numbers, ...], who: Numbers, writes: Mask) -> bool:
-    """True if several work-items (`who`) touch one place, and at least one of these accesses is a
-    write."""
+    """True if some cell `place` is touched by several work-items (`who`), at least once by a write
+    (`writes`)."""
     key = np.zeros_like(who)
     for column in place:
         low, high = int(column.min()), int(column.max())
@@ -401,8 +401,8 @@ def simulated(launch: Kernel, plan: Plan) -> Simulation:
 
 
 def faults(plan: Plan) -> set[str]:
-    """The faults of all launches of a plan; "stale" if a kernel reads a buffer that is not written
-    yet, or was overwritten since."""
+    """The faults of all launches of a plan, simulated in order; "stale" is added if a kernel reads
+    a buffer that was not written yet, or was overwritten since."""
     found: set[str] = set()
     fresh = {b.name for b in plan.buffers if b.role in GIVEN}
     for prepack in (True, False):
@@ -413,8 +413,8 @@ def faults(plan: Plan) -> set[str]:
 
 
 def _launched(launch: Kernel, plan: Plan, fresh: set[str]) -> set[str]:
-    """The faults of a launch. `fresh` are the buffers with valid contents: those that it writes are
-    added, those that share bytes with them removed."""
+    """The faults of one launch of a plan. `fresh` are the names of the buffers with valid contents:
+    it gains those that the launch writes, and loses those that share bytes with these."""
     simulation = simulated(launch, plan)
     parameters = read_kernel(launch.source).parameters
     buffers = {b.name: b for b in plan.buffers}
@@ -444,7 +444,7 @@ GIVEN = (Role.INPUT, Role.CONST)
 
 
 def _overlap(a: Buffer, b: Buffer) -> bool:
-    """True if two temporaries have bytes of the arena in common."""
+    """True if two temporaries share bytes of the arena in which they lie."""
     if a.offset is None or b.offset is None:
         return False
     return a.offset < b.offset + b.bytes and b.offset < a.offset + a.bytes
