@@ -122,8 +122,8 @@ class Backward:
         return self._bound(self.of(f.body, frame, c.tail()), frame, xs, scope)
 
     def _bound(self, all_: Arrivals, frame: Frame, e: Expr, scope: Scope) -> Arrivals:
-        """The arrivals outside of a frame, whose variables are bound to parts of e: what arrived at
-        its own variables is handed back through e."""
+        """The arrivals outside of `frame`, whose variables are bound to parts of e: of `all_`,
+        those at the frame's own variables are handed back through e."""
         left = [a for a in all_ if a.frame is not frame]
         own = [a.what for a in all_ if a.frame is frame]
         if isinstance(frame, Element):
@@ -162,9 +162,9 @@ class Backward:
         return [*self.of(e.init, scope, c), *self._bound(passed, frame, e.xs, scope)]
 
     def _chosen(self, e: Reduce, fold: Fold, scope: Scope, c: Contribution, k: Index) -> Arrivals:
-        """The arrivals behind a largest or smallest element: the elements that are equal to it
-        share its cotangent. Which these are is found where it is found, of the same numbers, and
-        kept: numbers that are computed again may be rounded otherwise."""
+        """The arrivals behind a largest or smallest element e: the elements that are equal to it
+        share its cotangent. Which elements these are is computed together with e and stored: if it
+        were computed again, numbers might be rounded otherwise."""
         if self.linear:
             raise Refused(f"expected what is linear in {self.parameter}, found {fold.op} of it")
         assert isinstance(e.f.pattern, tuple)

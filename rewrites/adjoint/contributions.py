@@ -155,7 +155,8 @@ def lies_inside(a: Affine, size: int) -> bool:
 
 
 def replaced(a: Affine, values: dict[Index, Affine]) -> Affine:
-    """The coordinate a with the coordinates in `values` in the place of some of its indices."""
+    """The coordinate a with the coordinates in `values` in the place of the indices that are their
+    keys."""
     if not any(i in values for i, _ in a.terms):
         return a
     total = Affine((), a.constant, a.loose)

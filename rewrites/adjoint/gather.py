@@ -35,8 +35,8 @@ Arranged = Callable[[Expr], Expr]
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """A dimension of a gathered array: the indices over which its nest maps, and the view that
-    makes the dimension of theirs."""
+    """A dimension of a gathered array: the indices over which a nest maps for it, and `arranged`,
+    the view that makes one dimension of the nest's dimensions."""
 
     indices: tuple[Index, ...]
     arranged: Arranged
@@ -207,8 +207,9 @@ def _dimension(access: Access, i: Index) -> int | None:
 
 
 def _cut(left: int, n: int) -> Arranged:
-    """The function that gives an array of n elements: the elements of its argument after `left`
-    zeros, or, if `left` is negative, without its first ones; then zeros, or cropped."""
+    """The function that gives an array of n elements: those of its argument behind `left` zeros,
+    or, if `left` is negative, without so many at its start; zeros fill up the end, or elements
+    there are cropped."""
 
     def cut(xs: Expr) -> Expr:
         size = size_of(xs)

@@ -25,8 +25,8 @@ from rewrites.analysis.affine_access import Affine, Index, index
 
 
 def met(e: Expr, scope: Scope, all_: Sequence[Contribution], book: Notebook) -> list[Contribution]:
-    """The contributions `all_` to e as one for each leaf. Several, and sums, are first made an
-    array, so that e hands them back only once."""
+    """The contributions `all_` to e as one for each leaf of e. Several to one leaf, or one that is
+    a sum, are added up in an array first, so that e hands them back only once."""
     done = list[Contribution]()
     for path in dict.fromkeys(c.path for c in all_):
         own = _added([c for c in all_ if c.path == path])
@@ -107,8 +107,8 @@ def inside(e: Expr, scope: Scope, c: Contribution, d: int, book: Notebook) -> Co
 
 
 def plainly(e: Expr, scope: Scope, c: Contribution, book: Notebook) -> tuple[Contribution, Index]:
-    """The contribution to e with a single index as its first coordinate, over all elements of e;
-    and that index. If it has another coordinate there, it is made an array first."""
+    """The contribution c to e with a single index as its first coordinate, over all elements of e;
+    and that index. If the first coordinate is not of this kind, c is added up in an array first."""
     c = inside(e, scope, c, 0, book)
     i, size = plain(c.coordinates[0]), size_of(e)
     if i is None or i.size != size or any(i in dict(a.terms) for a in c.coordinates[1:]):

@@ -1,5 +1,5 @@
-"""The notebook of a derivation backwards: fresh indices, the reads that variables in factors stand
-for, and the arrays that are made before others and named."""
+"""The notebook of a way back through a program: fresh indices, the reads that variables in factors
+stand for, and the arrays that are made before others and named."""
 
 # key: i index, a coordinate, c contribution, e term
 
@@ -40,7 +40,7 @@ class Notebook:
         self.digits[i] = index(high).times(n).plus(index(low))
 
     def resolved(self, a: Affine) -> Affine:
-        """The coordinate with its digits in the place of each index that has been split."""
+        """The coordinate a with each index that has been split replaced by its digits."""
         while any(i in self.digits for i, _ in a.terms):
             a = replaced(a, self.digits)
         return a
@@ -77,7 +77,7 @@ class Notebook:
     # ---- contributions
 
     def settled(self, c: Contribution) -> Contribution:
-        """The contribution with its digits in the place of each index that has been split."""
+        """The contribution c with each index that has been split replaced by its digits."""
         own = dict.fromkeys(j for i in c.indices for j, _ in self.resolved(index(i)).terms)
         return replace(c, indices=tuple(own), coordinates=tuple(map(self.resolved, c.coordinates)))
 

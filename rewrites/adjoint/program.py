@@ -76,8 +76,9 @@ def _simpler(e: Expr) -> Expr:
 
 
 def _edges_named(e: Expr, taken: frozenset[str]) -> tuple[Expr, frozenset[str]]:
-    """The term e with a let for each array that repeats or reorders elements of parameters, and the
-    names taken then: what arrives at all uses of a name is added up before it is handed back."""
+    """The term e with a let for each array that repeats or reorders elements of parameters, so that
+    contributions to all uses of the array are added up before they are handed back; and the names
+    `taken`, with those of the lets."""
     params = free(e)
     edges = [s for s in subterms(e) if isinstance(s, PadEdge | Reorder) and free(s) <= params]
     for array in dict.fromkeys(edges):

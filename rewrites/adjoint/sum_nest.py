@@ -110,8 +110,8 @@ def _view(a: Access, order: tuple[Index, ...]) -> Expr:
 
 
 def _forward(a: Access) -> Access:
-    """The same access to an array in which those dimensions are reversed that are only read
-    backwards."""
+    """The access a with those dimensions of its array reversed that it reads only backwards: it
+    reads them forwards then."""
     base, coordinates = a.base, list[Affine]()
     for level, (x, n) in enumerate(zip(a.coordinates, shape_of(type_of(a.base)), strict=False)):
         if x.terms and all(k < 0 for _, k in x.terms):
@@ -121,8 +121,8 @@ def _forward(a: Access) -> Access:
 
 
 def _once_each(a: Access) -> tuple[Access, dict[Index, tuple[Index, ...]]]:
-    """The access with a new index for each further occurrence of an index, so that each occurs
-    once; and the new indices by the index that they stand for."""
+    """The access a with a new index for each further occurrence of an index, so that each occurs
+    once; and for each index that was replaced the new ones."""
     twins: dict[Index, tuple[Index, ...]] = {}
     seen, coordinates = set[Index](), list[Affine]()
     for x in a.coordinates:

@@ -99,7 +99,8 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """An array as its size and a function from an index to what is read there."""
+    """An array as its size and a function from an index, as a coordinate, to the read of the
+    element there."""
 
     size: int
     at: Callable[[Affine], "Read"]
@@ -115,7 +116,8 @@ def index(i: Index) -> Affine:
 
 
 def array(r: Read) -> View:
-    """The view of what was read as an array; NoAccess where its size is not a number."""
+    """The view of an array that the read r gives; NoAccess where the array's size is not a number,
+    or r is not an array."""
     match r:
         case View():
             return r

@@ -19,25 +19,25 @@ LARGER = 2.0**11  # times the rest: the low part, where parts are halves
 
 
 def low_share(t: Scalar) -> float:
-    """The share of a number, at most, that is left by its high part of type t."""
+    """The share of a number that is left at most when its high part of type t is taken away."""
     return LOW_SHARE_OF_HALF if t == HALF else LOW_SHARE
 
 
 def low_scale(t: Scalar) -> float:
-    """The number of times that a low part of type t is larger than what the high part leaves."""
+    """The factor by which a low part of type t is larger than the rest that it stands for."""
     return LARGER if t == HALF else 1.0
 
 
 def high(x: Expr, t: Scalar = FLOAT) -> Expr:
-    """The high part of a float: the half nearest to it as a half, or the bfloat nearest to it, as a
-    float or as a bfloat."""
+    """The high part of the float x, of type t: the nearest half if t is half; else the nearest
+    bfloat, as a float or as a bfloat."""
     nearest = Unary("half" if t == HALF else "bfloat", x)
     return Unary("float", nearest) if t == FLOAT else nearest
 
 
 def low(x: Expr, t: Scalar = FLOAT) -> Expr:
-    """The low part of a float: what its high part leaves, as a float, rounded to a bfloat, or as a
-    larger half."""
+    """The low part of the float x, of type t: what the high part leaves, as a float, or rounded to
+    a bfloat, or enlarged and rounded to a half."""
     if t == HALF:
         rest = Binary("-", x, Unary("float", high(x, HALF)))
         return Unary("half", Binary("*", rest, Lit(LARGER, FLOAT)))
@@ -71,8 +71,8 @@ def mapped(f: Lam, xs: Expr) -> Expr:
 
 
 def is_part(part: Lam, e: Expr) -> bool:
-    """True if e is an array made by `part_of`: with the function `part` applied to each number of
-    some array."""
+    """True if e is the array that results from applying the function `part` to each number of an
+    array."""
     match e:
         case Map(Lam(Var() as row, Map() as inner)) if isinstance(type_of(row), Array):
             return is_part(part, inner) and _goes_over(inner, row)

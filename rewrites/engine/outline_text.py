@@ -57,7 +57,8 @@ def _cut(text: str) -> str:
 
 
 def called(stages: Sequence[Told], name: str) -> list[Told]:
-    """The stages that have the given name; a user's error lists the names if there are none."""
+    """The stages that have the given name; UserError, with the names that there are, if none has
+    it."""
     found = [s for s in stages if s.name == name]
     if not found:
         raise no_such("stage", name, dict.fromkeys(s.name for s in stages), of="the derivation")

@@ -3,8 +3,8 @@ file.
 
     part 0 of what is summed up in a map's function:  OF_FUNCTION + OF_SUMMED + part(0)
 
-`of_function`, `of_array` and the others are strategies at such a place, which fail where the term
-has no such part.
+`of_function(s)`, `of_array(s)`, … are strategies that apply s at such a place, and fail where the
+term has no such part.
 """
 
 # key: e term, s strategy

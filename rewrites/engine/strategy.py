@@ -186,8 +186,8 @@ def in_function(s: Strategy) -> Strategy:
 
 
 def place_where(e: Expr, test: Callable[[Expr], bool]) -> Place | None:
-    """The place of the outermost subterm that passes a test, not looking below `store`; None
-    without one."""
+    """The place of the outermost subterm of e that passes a test, not looking below `store`; None
+    if no subterm passes."""
     if not isinstance(e, Lam) and test(e):
         return ()
     if isinstance(e, Store):

@@ -32,8 +32,8 @@ SHARED = (32, 64, 128)  # work-items that are as many as a GPU runs in step, or 
 
 
 def unfolded(e: Expr) -> Rewritten | None:
-    """The kernel e without sums lowered: as `plain` does, or with shared rows where it copies
-    windows or padded arrays."""
+    """The kernel e without sums lowered: with rows that work-items share where it copies windows or
+    padded arrays, else with a work-item for each result."""
     copied = stage("a kernel that copies rows", seq(computed, _rows_shared, loops))
     return copied(e) if _is_of_windows(e) else plain(e)
 
@@ -51,7 +51,7 @@ def by_elements(e: Expr) -> Rewritten | None:
 
 def sums_by_elements(e: Expr) -> Rewritten | None:
     """The kernel e of sums lowered with a work-item for each result, whatever dimensions results
-    have; None if it is no nest of maps around sums."""
+    have; None if e is no nest of maps around sums."""
     results = standing(results=len(nest(e))).merge("results")
     made = results.at("results", seq(body(sequential), to_parallel(level=Level.GLOBAL, dim=0)))
     return stage("a kernel that sums up, a work-item a result", made)(e)

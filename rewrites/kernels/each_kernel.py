@@ -16,8 +16,9 @@ from rewrites.nest.spine import kernels, kernels_inside_out
 
 
 def wherever(s: Strategy, other: Strategy | None = None, copied: Strategy = unfolded) -> Strategy:
-    """The strategy that applies s to each kernel with a reduction; where s refuses, `other`, or
-    `plain`; `copied` lowers kernels without one. It fails if s refuses all."""
+    """The strategy that applies s to each kernel with a reduction, and `other` (None: `plain`)
+    where s refuses; `copied` lowers kernels without a reduction. It refuses if s refuses all
+    kernels."""
     return _each(s, or_plain(other or _refuse, copied), kernels, 0)
 
 
@@ -32,8 +33,8 @@ def divided(s: Strategy, other: Strategy) -> Strategy:
 
 
 def remaining(s: Strategy) -> Strategy:
-    """The strategy that applies s to each kernel that is not lowered yet, or `plain` where s
-    refuses."""
+    """The strategy that applies s to each kernel that is not lowered yet; kernels that s refuses
+    are lowered by `plain`."""
     other = or_plain(s)
 
     def run(k: Expr) -> Rewritten | None:
@@ -43,8 +44,8 @@ def remaining(s: Strategy) -> Strategy:
 
 
 def or_plain(s: Strategy, copied: Strategy = unfolded) -> Strategy:
-    """The strategy that applies s to a kernel with a reduction, `plain` where s refuses, and
-    `copied` where the kernel has no reduction."""
+    """The strategy that lowers a kernel: by s if it has a reduction, by `plain` if s refuses it,
+    and by `copied` if it has no reduction."""
 
     def run(k: Expr) -> Rewritten | None:
         if not has_reduction(k):
@@ -60,8 +61,9 @@ def or_plain(s: Strategy, copied: Strategy = unfolded) -> Strategy:
 def _each(
     s: Strategy, other: Strategy, over: Callable[[Strategy], Strategy], reason: int
 ) -> Strategy:
-    """The strategy that applies s to each kernel with a reduction and `other` to the rest, by
-    `over`; if s refuses all, it raises the first refusal (`reason` 0) or the last (-1)."""
+    """The strategy that applies s to each kernel with a reduction, and `other` to the other kernels
+    and those that s refuses; `over` makes it of the strategy for one kernel. If s refuses all, it
+    raises the first refusal (`reason` 0) or the last (-1)."""
 
     def run(e: Expr) -> Rewritten | None:
         refused: list[Refused] = []

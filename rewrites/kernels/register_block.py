@@ -138,8 +138,8 @@ def split_innermost(k: Size, *, told_as: str = "") -> Strategy:
 
 
 def parallel(n: int, level: Level, inner: Strategy) -> Strategy:
-    """The strategy that puts the n outer maps of a spine over a level of work, and applies `inner`
-    inside.
+    """The strategy that puts the n outer maps of a spine over a level of work (work-groups,
+    work-items, global ids), and applies `inner` inside.
 
     The innermost of the n goes over dimension 0.
     """
@@ -164,8 +164,8 @@ WORKERS = {Level.GROUP: "work-groups", Level.GLOBAL: "work-items"}
 
 
 def over(nest: Nest, level: Level, outer: Sequence[str], inner: Strategy) -> Nest:
-    """The nest with its outermost maps, of these names, over the dimensions of a level, and `inner`
-    inside them.
+    """The nest with its outermost maps, which have the names `outer`, over the dimensions of a
+    level, and `inner` applied inside them.
 
     They are merged to three where there are more.
     """

@@ -49,7 +49,13 @@ class Slices(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """The choices in how the chunks of a sum are staged and summed up."""
+    """The choices in how the chunks of a sum are staged and summed up.
+
+    `parts`: which parts of numbers are multiplied. `ahead`: the next chunk is loaded while this one
+    is used. `spelled`: all sums of a chunk are spelled out, not only the innermost. `slices`: which
+    part of a sum each slice of a group makes. `through`: the loop over chunks is spelled out, too.
+    `running`: sums of products of parts go on from chunk to chunk.
+    """
 
     parts: Parts = Parts.WHOLE  # what of numbers is multiplied
     ahead: bool = False  # the next chunk is loaded while this one is used
@@ -118,10 +124,10 @@ def _added(unrolled: int, e: Expr) -> Rewritten | None:
 
 @remembered
 def patch(items: Items, steps: Size, room: Size, ahead: bool) -> Strategy:
-    """The strategy that makes a view a copy in local memory, seen through views: all work-items of
-    the group copy it, a chunk `ahead` of its use if that is true.
+    """The strategy that copies a view to local memory, by all work-items `items` of the group, and
+    reads the copy through views; if `ahead`, a chunk is copied while the one before it is used.
 
-    The steps of one instruction lie side by side, then pixels, then the chunk's other steps, so
+    The `steps` of one instruction lie side by side, then pixels, then the chunk's other steps, so
     that lanes which read neighbouring pixels read all banks. A line has room for `room` pixels more
     than it holds.
     """

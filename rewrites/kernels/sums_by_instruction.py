@@ -51,8 +51,8 @@ class Parts(Enum):
     HIGH_AND_LOW = "high and low parts: three products for one"
 
     def of_number(self, entry: Entry) -> Lam | None:
-        """The function that gives of a float what the instruction takes; None where it takes what
-        there is."""
+        """The function from a float to what the instruction `entry` multiplies instead of it; None
+        where numbers are multiplied as they are."""
         t = operand_type(entry.name)
         if self is Parts.WHOLE:
             return None
@@ -130,8 +130,8 @@ _tidied: Strategy = seq(attempt(FUSED), everywhere(still_in_lanes()), simplify)
 
 
 def results(by: Strategy) -> Strategy:
-    """The strategy that makes the functions applied to sums work of the lanes that keep these; `by`
-    spreads the maps over tiles."""
+    """The strategy by which functions that are applied to sums are applied by the lanes that hold
+    these sums; `by` spreads the maps over tiles."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(strip(e), Map):

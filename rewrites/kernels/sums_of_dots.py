@@ -35,7 +35,8 @@ from rewrites.number_laws.instructions import instruct
 
 def sums_of_dots(entry: Alone, v: Size, across: bool = False) -> Strategy:
     """The strategy that makes a block of sums with the instruction `entry`: the innermost sum, of
-    four products, is the instruction, the other sums are loops."""
+    four products, is the instruction, the other sums are loops. Vectors hold v results; with
+    `across`, operands are loaded in such vectors, too."""
     vectors = stage("what is done to sums, in vectors of v", inside(partial(_in_vectors, v)))
     block = seq(on_reduction(choice(instruct(name=entry.name), _refuse(entry))), unrolled_spine)
     step = partial(_loaded_across, v, block) if across else block

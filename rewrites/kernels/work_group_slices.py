@@ -54,8 +54,8 @@ def in_slices(p: Size) -> Strategy:
 
 
 def slices(staged: Staging, k: Size) -> Strategy:
-    """The strategy in which every slice of a group makes its part of the block, then the sums are
-    completed by columns."""
+    """The strategy in which every slice of a group makes its part of the block, by chunks of k
+    steps that `staged` copies to local memory; then the sums are completed by columns."""
     parts = (
         standing("column block", "column items", "row items", "row block", "parts")
         .order("parts", "column items", "row items", "column block", "row block")

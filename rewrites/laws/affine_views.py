@@ -1,5 +1,5 @@
-"""The construction of a view that shows given cells of an array, base[a i + b j + c], over its loop
-indices."""
+"""The construction of a view of an array `base` from the cells that it shows, base[a i + b j + c]:
+the view has a dimension for each of the loop indices i, j, …."""
 
 # key: e term, i index, k coefficient
 
@@ -20,10 +20,11 @@ from rewrites.laws.views import swapped
 
 
 def gather(base: Expr, coordinates: tuple[Affine, ...], order: tuple[Index, ...]) -> Expr:
-    """The array over the indices `order` of the cells of `base` at these coordinates; NoAccess if
-    an array is read backwards.
+    """The array with a dimension for each index of `order`, outermost first, whose elements are the
+    cells of `base` at `coordinates`. NoAccess if `base` is read backwards, or if an index is not in
+    exactly one coordinate.
 
-    Each index is in one coordinate; dimensions without a coordinate stay innermost.
+    Dimensions of `base` without a coordinate stay innermost.
     """
     e, found = base, list[Index]()
     for level, at in reversed(list(enumerate(coordinates))):
@@ -52,8 +53,8 @@ def at_level(level: int, e: Expr, f: Callable[[Expr], Expr]) -> Expr:
 
 
 def unjoined(a: Access, sums: Sequence[Index]) -> Access:
-    """The access with each dimension whose coordinate has several indices of `sums` as its digits
-    split into a dimension for each of these."""
+    """The access `a` with each dimension that several of the indices `sums` read as the digits of
+    one coordinate split into a dimension for each of these indices."""
     base, coordinates = a.base, list[Affine]()
     for c, size in zip(a.coordinates, shape_of(type_of(a.base)), strict=False):
         digits = _digits(c, sums, size)
@@ -63,8 +64,9 @@ def unjoined(a: Access, sums: Sequence[Index]) -> Access:
 
 
 def _digits(c: Affine, sums: Sequence[Index], size: int) -> list[Index]:
-    """The indices among `sums` whose values are the digits of a coordinate of this size, the most
-    significant first; an empty list if the coordinate is not made of digits."""
+    """The indices that are the digits of the coordinate c, the most significant first: c takes each
+    value from 0 to size - 1 once. An empty list if c is no such number, has one index only, or has
+    an index that is not in `sums`."""
     terms, n = sorted(c.terms, key=lambda term: -term[1]), 1
     for i, k in reversed(terms):
         if k != n or i not in sums:
@@ -88,14 +90,15 @@ def _reached(xs: Expr, at: Affine) -> Expr:
 
 
 def _cells(xs: Expr, terms: list[tuple[Index, int]]) -> Expr:
-    """The array xs with a dimension for each loop index of its outermost coordinate in the place of
-    its outermost dimension, as windows in windows; `terms` are these indices with their factors."""
+    """The array xs with its outermost dimension replaced by one for each index in `terms`, as
+    windows in windows; element 0 of xs if there are none. `terms` are the loop indices of a
+    coordinate with their factors."""
     return _nested(xs, terms) if terms else At(0, xs)
 
 
 def widened(xs: Expr, left: Size, right: Size) -> Expr:
-    """The array xs with `left` and `right` zeros around it, or elements cropped where these are
-    negative."""
+    """The array xs with `left` zeros before it and `right` zeros behind it; where a number is
+    negative, so many elements are cropped instead."""
     if left == right == 0:
         return xs
     if crops(left, right):
@@ -123,8 +126,8 @@ def _nested(xs: Expr, terms: list[tuple[Index, int]]) -> Expr:
 
 
 def permuted(e: Expr, ranks: list[int]) -> Expr:
-    """The array e with its outer dimensions exchanged, so that the one of rank n comes to place
-    n."""
+    """The array e with its outer dimensions in another order: dimension n comes to place
+    ranks[n]."""
     ranks = list(ranks)
     for end in reversed(range(len(ranks))):
         for n in range(end):

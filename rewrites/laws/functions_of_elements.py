@@ -1,5 +1,5 @@
-"""Laws of a function of all that is read of an array: it is applied before that array is kept
-instead of after it is read."""
+"""Laws of a function that is applied to every number of an array: it is applied before the array is
+named by a let or stored instead of afterwards, or to a view of the array instead of the array."""
 
 # key: x a let's name, v its value, f function of a number, y a number that e reads of x
 
@@ -33,8 +33,8 @@ from rewrites.laws.vectors import Types, retype, retyped
 
 @rule("let x = v in e (f y)  =  let x = map^n f v in e y,  y what e reads of x")
 def let_mapped(e: Let, f: Expr) -> Expr | None:
-    """A let of numbers of which only f y is used becomes a let of f of these; where f y is a pair,
-    its parts may be used apart."""
+    """The let e of an array of numbers y, whose body uses y only as f y, becomes a let of the array
+    of all f y; where f y is a pair, the body may use its parts by themselves."""
     match e, f:
         case Let(Var(x, t), value), Lam(Var(_, domain)) if {*leaves(t)} == {domain}:
             if not isinstance(t, Array) or free(f):
@@ -49,13 +49,14 @@ def let_mapped(e: Let, f: Expr) -> Expr | None:
 
 
 def _as_tuple(f: Lam) -> Lam:
-    """The function f with a result that is no number: nothing computes with tuples."""
+    """The function f with its result in a tuple, if it is none: no operation computes with a
+    tuple."""
     return f if isinstance(f.body, MakeTuple) else Lam(f.pattern, MakeTuple((f.body,)))
 
 
 def _applied(f: Lam, e: Let) -> Expr | None:
-    """What the let e computes, of f of each number of its array; None if it uses these otherwise
-    or not at all."""
+    """The body of the let e over the array of all f y instead of the array of numbers y: each f y
+    in it becomes a number that is read. None if the body uses y in another way, or not at all."""
     assert isinstance(e.pattern, Var)
     try:
         new = retype(e.body, {e.pattern.name: type_of(mapped(f, e.value))}, _Applied(f).seen)
@@ -67,13 +68,14 @@ def _applied(f: Lam, e: Let) -> Expr | None:
 
 @dataclass(frozen=True, slots=True)
 class _Applied:
-    """A function that is applied to numbers of an array already."""
+    """A function f that has been applied to the numbers y of an array, and the rewriting of terms
+    that read the array: where they compute f y, they read a number."""
 
     f: Lam
 
     def seen(self, e: Expr, env: Types) -> Expr | None:
-        """What stands for f y, or for a part of it, at a term e where y has the type of f y; None
-        at other terms."""
+        """The term that takes the place of e, if e is f y, or a part of it, or pads the array; None
+        at other terms. `env` has the types that variables now have."""
         if isinstance(e, Pad):
             return self._padded(e, env)
         if type(e) not in {type(part) for _, part in _parts(self.f)}:
@@ -87,7 +89,7 @@ class _Applied:
         return None
 
     def _as_wide_as(self, e: Expr) -> Lam:
-        """The function f, of vectors where e is one."""
+        """The function f, typed for vectors if e is a vector."""
         assert isinstance(self.f.pattern, Var)
         given, wide = self.f.pattern.type, type_of(e)
         if not isinstance(wide, Vector) or not isinstance(given, Scalar):
@@ -95,8 +97,8 @@ class _Applied:
         return retyped(self.f, Vector(given, wide.width))
 
     def _of_the_array(self, f: Lam, y: Expr, env: Types) -> Expr | None:
-        """What stands for f y at a number y of the array, or a vector of them; None if y is
-        neither."""
+        """The term that takes the place of f y, if y is a number of the array, or a vector of its
+        numbers; None if y is neither."""
         try:
             new = retype(y, env, self.seen)
             return new if equal(type_of(new), type_of(f.body)) else None
@@ -104,8 +106,8 @@ class _Applied:
             return None
 
     def _padded(self, e: Pad, env: Types) -> Expr:
-        """The padding e of an array of f y; IllTyped if it adds numbers, to which f was not
-        applied."""
+        """The padding e of the array to which f has been applied; IllTyped if e adds numbers, to
+        which f has not been applied."""
         xs = retype(e.xs, env, self.seen)
         if equal(type_of(xs), type_of(e.xs)):
             return Pad(e.left, e.right, retype(e.value, env, self.seen), xs)
@@ -115,12 +117,13 @@ class _Applied:
 
 
 def _parts(f: Lam) -> list[tuple[int | None, Expr]]:
-    """The parts of the pair that f gives, with their numbers, or what it gives alone."""
+    """The parts of the tuple that f gives, each with its index; if f gives no tuple, its result,
+    with None."""
     return [*enumerate(f.body.parts)] if isinstance(f.body, MakeTuple) else [(None, f.body)]
 
 
 def _argument(f: Lam, part: Expr, e: Expr) -> Expr | None:
-    """The term y, where e is this part of f y; else None."""
+    """The term y such that e is `part`, a part of f's result, of f y; None if there is none."""
     assert isinstance(f.pattern, Var)
     if type(e) is not type(part):
         return None
@@ -132,7 +135,8 @@ def _argument(f: Lam, part: Expr, e: Expr) -> Expr | None:
 
 @rule("view . map^n f  =  map^m f . view,  a view that adds no numbers")
 def map_after_view(e: Expr) -> Expr | None:
-    """A view of f of each number of an array becomes f of each number of that view of the array."""
+    """A view of the array that results from mapping f becomes f mapped over that view of the array
+    before; None if the view adds numbers, to which f was not applied."""
     place = _computed_at(e)
     if not place:
         return None
@@ -150,7 +154,8 @@ def map_after_view(e: Expr) -> Expr | None:
 
 
 def _computed_at(e: Expr) -> Place | None:
-    """The place, below views, of a map that computes; None if there is none."""
+    """The place in e, below views, of the map that computes what they show; None if there is
+    none."""
     if isinstance(e, Map) and not is_view(e.f.body):
         return ()
     if not isinstance(e, SEEN_THROUGH):
@@ -161,8 +166,8 @@ def _computed_at(e: Expr) -> Place | None:
 
 
 def _function(e: Expr) -> tuple[Lam | None, Expr]:
-    """The function f of single numbers and the array xs, where e is map^n f xs; None for f where it
-    is not."""
+    """The function f of single numbers and the array xs, if e is map^n f xs; else None in the place
+    of f."""
     match e:
         case Map(Lam(Var(_, Scalar())) as f, xs) if not free(f):
             return f, xs
@@ -174,7 +179,8 @@ def _function(e: Expr) -> tuple[Lam | None, Expr]:
 
 @rule("map^n f . store  =  store . map^n f")
 def map_into_store(e: Map) -> Expr | None:
-    """A function of each number of what is stored is applied before it is stored."""
+    """A function that is mapped over the numbers of a stored array is mapped before the array is
+    stored."""
     f, xs = _function(e)
     if f is None or not isinstance(xs, Store):
         return None

@@ -37,8 +37,8 @@ from rewrites.laws.maps import tidy
 
 @rule("map/reduce (x -> f (h x)) xs  =  map/reduce f (map h xs)")
 def hoist(e: Map | Reduce, term: Expr) -> Expr | None:
-    """A map or reduction that uses h x of an element x becomes one over an array in which h x is
-    made before; `term` is h x."""
+    """A map or reduction e whose function computes `term`, h x, from its element x becomes one
+    whose elements hold h x, computed by a map before."""
     match e:
         case Map(f, xs):
             made = _before(f, xs, term)
@@ -149,7 +149,8 @@ def is_zero(a: Data) -> bool:
 
 @rule("let x = v in e (f x)  =  let y = f v in e y")
 def let_made(e: Let, term: Expr) -> Expr | None:
-    """A let y = e of which only f y is used becomes a let of f e; `term` is f y."""
+    """A let x = v whose body uses x only as f x becomes a let of f v; `term` is f x. None if the
+    body uses x in another way."""
     match e:
         case Let(Var(x, t), value, body) if x in free(term) and free(term) - {x} <= free(e):
             made = apply(Lam(Var(x, t), term), value)
@@ -160,15 +161,15 @@ def let_made(e: Let, term: Expr) -> Expr | None:
 
 @rule("e  =  undo . store . the dimensions of e in another order")
 def store_as(e: Expr, order: Place) -> Expr | None:
-    """A term is stored with its dimensions in another order; order[n] is the one at place n in
-    memory."""
+    """The term e, stored with its dimensions in another order: order[n] is the dimension of e at
+    place n in memory, outermost first. None if e is stored already."""
     return None if isinstance(e, Store) else _laid(e, order, Store)
 
 
 @rule("e  =  undo . toLocal . the dimensions of e in another order")
 def local_as(e: Expr, order: Place) -> Expr | None:
-    """A term is kept in local memory with its dimensions in another order; order[n] is the one at
-    place n."""
+    """The term e, kept in local memory with its dimensions in another order: order[n] is the
+    dimension of e at place n in memory, outermost first. None if e is in local memory already."""
     return None if isinstance(e, ToLocal) else _laid(e, order, ToLocal)
 
 

@@ -104,8 +104,8 @@ def interchange_mapped(e: Map) -> Expr | None:
     "  =  transpose . map (c -> map ((x, y) -> f_x y) (zip xs c)) . transpose . map (x -> ys_x)"
 )
 def interchange_beside(e: Map) -> Expr | None:
-    """Exchanges two nested maps where the function depends on x: each column of inner arrays is
-    zipped with the xs."""
+    """Exchanges two nested maps where the inner function depends on the outer element x: each
+    column of the inner arrays is zipped with xs."""
     match e:
         case Map(Lam(p, Map(f, ys)), xs):
             f = tidy(apart(f, bound(Lam(p, ys))))
@@ -123,8 +123,8 @@ def _turned(p: Pattern, xs: Expr, parts: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 def _beside(p: Pattern, f: Lam, xs: Expr, c: Expr, zipped: bool) -> Map:
-    """The map of (x, y) -> f_x y over xs zipped with c; if xs was `zipped` already, its tuples are
-    taken apart."""
+    """The map of (x, y) -> f_x y over xs zipped with the column c; p binds x. If c is `zipped`, a
+    tuple of arrays, each of these becomes a part of the zip."""
     ps, whole = (p, xs.parts) if isinstance(xs, Zip) and isinstance(p, tuple) else ((p,), (xs,))
     q = f.pattern if zipped and isinstance(f.pattern, tuple) else (f.pattern,)
     own = tuple(Get(i, c) for i in range(len(q))) if zipped else (c,)
@@ -155,8 +155,8 @@ def _paired(p: Pattern, g: Lam, ys: Expr) -> Expr:
     "map (x -> map (y -> e) ys) xs  =  split n (map ((x, y) -> e) (join (map (x -> (x, ys)) xs)))"
 )
 def collapse(e: Map) -> Expr | None:
-    """Two nested maps become one over pairs; where the inner function does not use x, over the ys
-    alone."""
+    """Two nested maps become one over the pairs (x, y), whose results are split into rows again;
+    where the inner function does not use x, one over the y alone."""
     match e:
         case Map(Lam(p, Map(f, ys)), xs):
             n = size_of(ys)
@@ -187,7 +187,7 @@ def _concat_of(p: Pattern, part: Expr, xs: Expr) -> Expr:
 
 @rule("transpose . join  =  map join . transpose . map transpose")
 def transpose_joined(e: Transpose) -> Expr | None:
-    """The columns of joined rows become the joined columns of these rows."""
+    """The transpose of a join of matrices becomes their transposes, joined row by row."""
     match e:
         case Transpose(Join(xss)):
             columns = Transpose(Map(lam("rows", elem_of(xss), Transpose), xss))

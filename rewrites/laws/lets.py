@@ -87,7 +87,7 @@ def drop_let(e: Let) -> Expr | None:
 @rule("let x = view v in e  =  let y = v in e[view y / x],  v made real")
 def let_view(e: Let) -> Expr | None:
     """A let of a view of an array that stands in local or private memory becomes a let of that
-    array; the uses of the let's variable see the array through the view."""
+    array; the body sees the array through the view."""
     match e:
         case Let(Var(x, t), value, body):
             place = _made_at(value)
@@ -104,8 +104,8 @@ def let_view(e: Let) -> Expr | None:
 
 
 def _made_at(e: Expr) -> Place | None:
-    """The place, below views, where e is made real in local or private memory; None if it is
-    not."""
+    """The place in e, below views, of the term that makes e real in local or private memory; None
+    if there is none."""
     if isinstance(e, ToLocal | ToPrivate):
         return ()
     if not isinstance(e, SEEN_THROUGH):

@@ -93,15 +93,16 @@ def to_local(e: Expr, ahead: bool = False) -> Expr | None:
 
 @rule("f x  =  let y = x in f y")
 def share(e: Expr, term: Expr, name: str = "x") -> Expr | None:
-    """Every occurrence of a term in e that means the same outside e becomes a variable `name`,
-    which a let around e binds to the term."""
+    """The term e in a let that binds `name` to `term`, with `name` in the place of every `term`;
+    None if e does not contain `term`, or only where its variables mean something else."""
     if not free(term) <= free(e) or replaced(e, term, Var("?", type_of(term))) == e:
         return None
     return let(name, term, type_of(term), lambda y: replaced(e, term, y))
 
 
 def replaced(e: Expr, old: Expr, new: Expr) -> Expr:
-    """The term e with `new` for every `old` that means the same there."""
+    """The term e with `new` in the place of every `old`, except where e binds a variable of
+    `old`."""
     if e == old:
         return new
     if isinstance(e, Let) and _hides(e, old):
@@ -112,5 +113,5 @@ def replaced(e: Expr, old: Expr, new: Expr) -> Expr:
 
 
 def _hides(e: Lam | Let, term: Expr) -> bool:
-    """True if e binds a variable of a term, so that the term means something else inside e."""
+    """True if e binds a variable of `term`, so that `term` means something else inside e."""
     return any(v.name in free(term) for v in variables(e.pattern))

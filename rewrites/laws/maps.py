@@ -52,7 +52,7 @@ def compose(f: Lam, g: Lam) -> Lam:
 
 
 def call(f: Lam, e: Expr) -> Expr:
-    """The term f(e), with a let where e is computed and used more than once."""
+    """The term f(e); if e is computed and f uses it more than once, a let binds it."""
     once = all(uses(f.body, v.name) <= 1 for v in variables(f.pattern))
     if is_view(e) or (once and isinstance(f.pattern, Var)):
         return apply(f, e)
@@ -127,8 +127,9 @@ def _constant(xs: Expr) -> Expr | None:
 
 
 def tidy(f: Lam, hints: Sequence[str] = ()) -> Lam:
-    """The function x -> e(x.0, x.1) as (x0, x1) -> e(x0, x1), where x is used only by its parts;
-    these are named like x, or by the hints, one for each."""
+    """The function f of a tuple x, if it uses x only by its parts, as a function of these: x ->
+    e(x.0, x.1) becomes (x0, x1) -> e(x0, x1). The parts are named like x, or by `hints`. Other
+    functions stay as they are."""
     if not isinstance(f.pattern, Var) or not isinstance(f.pattern.type, Tuple):
         return f
     name, parts = f.pattern.name, f.pattern.type.parts
@@ -229,7 +230,8 @@ def extend_map(e: Map, r: Size) -> Expr | None:
 
 @rule("map (view . f)  =  map view . map f")
 def pull_view(e: Map) -> Expr | None:
-    """A map whose body is a view becomes that view, applied to each element of a map without it."""
+    """A map of a function that ends in a view becomes a map without that view, and a map of the
+    view around it."""
     match e:
         case Map(Lam(p, view), xs) if is_out_view(view):
             if names_in_view(view) & bound(Lam(p, view)):

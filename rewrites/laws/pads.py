@@ -40,7 +40,7 @@ from rewrites.laws.maps import bound_above, tidy
 @rule("pad_any (0, r) . slide n s  =  slide n s . pad_any (0, r s - rest)")
 def pad_slide(e: PadEdge) -> Expr | None:
     """Room for r more windows becomes room for the elements that they need: r times the step, less
-    what was left over."""
+    the elements at the end that no window reached."""
     match e:
         case PadEdge(Edge.ANY, 0, r, Slide(n, s, xs, strict)) if r != 0 and at_most(0, r):
             rest = remainder(size_of(xs) - n, s)
@@ -86,8 +86,8 @@ def pad_split(e: PadEdge) -> Expr | None:
 
 @rule("pad_any (0, r) . pad l q c  =  pad l (q + r) c")
 def pad_pad(e: PadEdge) -> Expr | None:
-    """Room behind a padded array becomes more of its padding, with the same number, the last
-    element again (clamped), or anything."""
+    """Room behind an array that is padded already becomes more of that padding: the same number,
+    the last element again (clamped), or anything."""
     match e:
         case PadEdge(Edge.ANY, 0, r, _) if r == 0 or not at_most(0, r):
             return None
@@ -100,8 +100,8 @@ def pad_pad(e: PadEdge) -> Expr | None:
 
 @rule("map (pad_edge l r) . pad k q c  =  pad k q c . map (pad_edge l r),  c a number")
 def rows_pad_pad(e: Map) -> Expr | None:
-    """Padding of each row by its own elements, after rows of one number c were added, is done
-    before they are: padding a row of c gives a row of c."""
+    """A padding of each row by the row's own elements moves inside a padding that adds rows of one
+    number c: a padded row of c is a row of c."""
     match e:
         case Map(f, Pad(left, right, c, xs)) if pads(f) and isinstance(type_of(c), Scalar):
             return Pad(left, right, c, Map(f, xs)) if not free(f) else None
@@ -162,8 +162,9 @@ def pad_zeros(e: PadEdge) -> Expr | None:
 
 @rule("map (f . (…, g, …)) . zip(…, xs, …)  =  map f . zip(…, map g xs, …)")
 def fission_zip(e: Map, place: Place = ()) -> Expr | None:
-    """The term at `place` in a map's function, if it uses only some parts of a zip and these occur
-    nowhere else, is made by a map before; its results take the place of these parts."""
+    """The term at `place` in a map's function, if it uses only some parts of a zip, and the
+    function uses these nowhere else, is made by a map before; its results take the place of these
+    parts."""
     match e:
         case Map(f, Zip(parts)):
             f = tidy(f)

@@ -1,5 +1,6 @@
-"""Laws of what a step of a reduction reads: the view that it reads, of one part of an array, stands
-in a map over these parts."""
+"""Laws of views whose outermost index selects a part of an array, a plane or a chunk of planes:
+such a view becomes a map over the parts, so that each step of a reduction over it reads a view of
+one part."""
 
 # key: e view, d dimension that is fixed at the index, x variable
 
@@ -79,7 +80,7 @@ class _Fixed:
 
 def _found(e: Expr) -> _Fixed | None:
     """The element of the view e at one index of e's outermost dimension; None if e is no view, or
-    that index is none of (nor a chunk of) one dimension of an array."""
+    if that index selects neither an index nor a chunk of a dimension of an array."""
     return _fixed(e, 0, None) if is_view(e) and isinstance(type_of(e), Array) else None
 
 
@@ -91,8 +92,8 @@ def _outermost(e: Expr, d: int) -> Expr:
 
 
 def _of_parts(parts: Expr, found: _Fixed) -> Expr:
-    """The map over `parts`, the indices or chunks of an array's dimension, that gives the view's
-    element for each of them."""
+    """The view as a map over `parts`, the indices or chunks of an array's dimension, of a function
+    that gives the view's element `found`."""
     return Map(lam("plane", elem_of(parts), lambda p: substitute(found.e, {MARK: p})), parts)
 
 

@@ -127,8 +127,8 @@ def _after(f: Lam, g: Lam) -> Lam:
 
 @rule("reduce z (acc ⊕ reduce 0 ⊕ g)  =  reduce z (reduce g)")
 def flatten_fold(e: Reduce) -> Expr | None:
-    """A fold whose term is a fold with the same operator, started from its unit, becomes one
-    nest."""
+    """A fold whose term is a fold with the same operator, started from its unit, becomes one nest:
+    the inner fold goes on from the outer accumulator."""
     match e:
         case Reduce(z, f, xs):
             outer = fold_of(f)
@@ -300,8 +300,8 @@ def stride_parts(e: Reduce) -> Expr | None:
 
 
 def _chunked(chunks: Expr) -> list[Split] | None:
-    """The splits that make chunks of an array, or of each part of a zip; None if one is not
-    split."""
+    """The splits that make `chunks`: one for an array, or one for each part of a zip; None if the
+    array, or a part, is not split."""
     parts = chunks.parts if isinstance(chunks, Zip) else (chunks,)
     splits = [part for part in parts if isinstance(part, Split)]
     return splits if len(splits) == len(parts) else None

@@ -220,7 +220,8 @@ def close_gaps(e: Slide) -> Expr | None:
 @rule("slide n s . map (slide m t . f)  =  map transpose . transpose . map (slide n s . transpose) "
       ". slide m t . transpose . map f")  # fmt: skip
 def slide_slide(e: Slide) -> Expr | None:
-    """Windows of rows that hold windows themselves become windows taken along the rows first."""
+    """Windows of several rows, each made of windows itself, become windows along the rows first,
+    and then windows of several rows."""
     match e:
         case Slide(n, s, Map(Lam(Var() as row, Slide(m, t, ys, inner)), xs), outer):
             rows = xs if ys == row else Map(Lam(row, ys), xs)

@@ -62,8 +62,8 @@ def scalar_only(f: Lam) -> bool:
 
 
 def retyped(f: Lam, domain: Type, env: Types | None = None, instead: Instead | None = None) -> Lam:
-    """The function f for another type of argument: its variables, and all that depends on them,
-    typed again."""
+    """The function f, typed again for an argument of the type `domain` and free variables of the
+    types in `env`; a subterm for which `instead` gives a term becomes that term."""
     p = with_type(f.pattern, domain)
     return Lam(p, retype(f.body, {**(env or {}), **_bindings(p)}, instead))
 
@@ -84,8 +84,8 @@ def _bindings(p: Pattern) -> dict[str, Type]:
 
 
 def retype(e: Expr, env: Types, instead: Instead | None = None) -> Expr:
-    """The term e with variables of the types in `env`, and everything that depends on them typed
-    again; but where `instead` gives a term, that."""
+    """The term e, typed again with variables of the types in `env`; a subterm for which `instead`
+    gives a term becomes that term."""
     other = None if instead is None else instead(e, env)
     if other is not None:
         return other
@@ -111,8 +111,9 @@ def retype(e: Expr, env: Types, instead: Instead | None = None) -> Expr:
 
 
 def retyped_fold(f: Lam, acc: Type, elem: Type, env: Types, instead: Instead | None = None) -> Lam:
-    """The function of a fold for other element types; its accumulator gets the type that the body
-    then has."""
+    """The function f of a fold, typed again for elements of the type `elem` and free variables of
+    the types in `env`. The accumulator has the type `acc`, or, if f then gives another type, that
+    one; a subterm for which `instead` gives a term becomes that term."""
     first = retyped(f, Tuple((acc, elem)), env, instead)
     made = type_of(first.body)
     return first if equal(made, acc) else retyped(f, Tuple((made, elem)), env, instead)

@@ -125,7 +125,8 @@ def flat_zip(e: Map) -> Expr | None:
 
 
 def _names_in(p: Pattern, widths: Sequence[int]) -> list[str]:
-    """A name for each component of what p binds: for `widths[i]` components of its part i."""
+    """Names for the components of what p binds, part after part: `widths[i]` names for its part
+    i."""
     parts = p if isinstance(p, tuple) else (p,) * len(widths)
     pairs = zip(parts, widths, strict=True)
     return [name for part, n in pairs for name in (parts_of(part, n) if n > 1 else [name_of(part)])]
@@ -165,7 +166,8 @@ def _components(e: Expr) -> dict[str, frozenset[int]]:
 
 
 def used_of(f: Lam, parts: tuple[Expr, ...]) -> tuple[Lam, Expr] | None:
-    """The function f of the parts that it uses, and the zip of those; None if it uses all."""
+    """The function f of only those zipped `parts` that it uses, and the zip of these; None if it
+    uses all."""
     if not isinstance(f.pattern, tuple):
         return None
     used = _used(f.pattern, Zip(parts), free(f.body))
@@ -175,8 +177,8 @@ def used_of(f: Lam, parts: tuple[Expr, ...]) -> tuple[Lam, Expr] | None:
 
 
 def _used(p: Pattern, xs: Expr, names: frozenset[str]) -> tuple[Pattern, Expr] | None:
-    """The pattern and the zip with only those parts, of zips inside it too, in which the pattern
-    binds one of these names; None if there is no such part."""
+    """The pattern p and the zip xs with only those parts in which p binds one of `names`, also of
+    zips inside xs; None if there is no such part."""
     if not isinstance(p, tuple) or not isinstance(xs, Zip):
         return (p, xs) if {v.name for v in variables(p)} & names else None
     pairs = zip(p, xs.parts, strict=True)

@@ -36,6 +36,6 @@ def unused_part(e: Map) -> Expr | None:
 
 
 def _simplest(parts: Sequence[Expr]) -> int:
-    """The index of the first part without a reduction, whose size needs no computed array; 0 if all
-    have one."""
+    """The index of the first of `parts` without a reduction, so that its size can be known without
+    computing an array; 0 if all contain one."""
     return next((i for i, part in enumerate(parts) if not has_reduction(part)), 0)

@@ -1,7 +1,7 @@
 """Laws of accumulators: the type in which a sum of halves or bfloats is kept is a choice.
 
-They hold of numbers. Each addition in a narrow type rounds by half a unit of it at most; whole
-numbers that it holds are added exactly.
+The laws hold of exact numbers. Each addition in a narrow type rounds by at most half a unit in that
+type's last place; whole numbers that the type holds are added exactly.
 """
 
 # key: z initial value, g the terms of a sum, k terms of a chunk, t a narrow type
@@ -50,7 +50,7 @@ def sum_in_float(e: Reduce) -> Expr | None:
 
 @rule("float (t x)  =  x,  t a narrow type, x a float", UNIT)
 def rounded_later(e: Unary) -> Expr | None:
-    """x for a float x that is rounded to a half or bfloat and then made a float again."""
+    """The float x, in place of x rounded to a half or bfloat and then made a float again."""
     match e:
         case Unary("float", Unary("half" | "bfloat", x)):
             return x if type_of(x) == type_of(e) else None
@@ -73,8 +73,8 @@ def split_loop(e: ReduceSeq, k: Size) -> Expr | None:
     "reduceSeq acc (a + float g)  =  acc + float (reduceSeq 0 (a + g)),  of numbers or arrays", UNIT
 )
 def sum_afresh(e: ReduceSeq) -> Expr | None:
-    """A loop that adds narrow numbers to sums in floats as one that adds them to sums of its own,
-    in their type and from zero, which are added to the floats at its end."""
+    """A loop that adds narrow numbers to sums in floats becomes a loop that adds them to sums of
+    its own, in their type and from zero; at its end these are added to the floats."""
     match e:
         case ReduceSeq(Var() as sums, Lam((Var() as acc, x), body), xs, unrolled):
             for t in (HALF, BFLOAT):

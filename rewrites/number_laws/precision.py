@@ -3,10 +3,10 @@ as one with fewer bits.
 
 The high part of a float is the bfloat nearest to it, which has eight bits; the low part is the
 rest. An instruction that keeps eleven bits of its operands loses nothing of high parts; of a low
-part it loses 2^-9 of what it would lose of the float. For one of bfloats low parts are rounded to
-bfloats, which loses 2^-9 of them. For one of halves the high part is the half nearest to the float,
-of eleven bits, and the low part a half, 2^11 times the rest: sums of products with low parts are
-made by themselves, and divided by 2^11 when they are added.
+part it loses 2^-9 of what it would lose of the float. For an instruction of bfloats, low parts are
+rounded to bfloats, which loses 2^-9 of them. For an instruction of halves, the high part is the
+half nearest to the float, of eleven bits, and the low part a half, 2^11 times the rest: sums of
+products with low parts are made by themselves, and divided by 2^11 when they are added.
 """
 
 # key: h high part, l low part, x y operands, z initial value, f folding function
@@ -35,15 +35,16 @@ def operand_type(name: str) -> Scalar:
 
 
 def lost_in_parts(name: str) -> float:
-    """How many machine epsilons a product loses when the named instruction makes it of high and low
-    parts: the product of low ones and, unless parts are floats, the rounding of two low ones."""
+    """The number of machine epsilons that a product loses when the named instruction makes it of
+    high and low parts: by leaving out the product of the low parts and, unless parts are floats, by
+    rounding the two low parts."""
     t = operand_type(name)
     return low_share(t) ** 2 * UNIT * (1.0 if t == FLOAT else 3.0)
 
 
 def lost_narrowed(name: str) -> float:
-    """How many machine epsilons a product loses when the named instruction multiplies the high
-    parts of numbers alone."""
+    """The number of machine epsilons that a product loses when the named instruction multiplies the
+    high parts of two numbers alone."""
     return 2 * low_share(operand_type(name)) * UNIT
 
 
@@ -100,8 +101,8 @@ def narrowed(e: Expr, name: str) -> Expr | None:
 
 
 def _operands(name: str, e: Expr) -> tuple[Expr, Expr, Expr] | None:
-    """The operands of the named instruction's program, of floats in the place of what it
-    multiplies, where e is that; else None."""
+    """The operands x, y and z, if e computes what the named instruction's program does of them, but
+    with floats in place of the numbers that the instruction multiplies; else None."""
     program = of_floats(TABLE[name].program)
     holes = {v.name: Var(f"?{v.name}", v.type) for v in variables(program.pattern)}
     pattern = substitute(program.body, holes)
@@ -113,7 +114,7 @@ def _operands(name: str, e: Expr) -> tuple[Expr, Expr, Expr] | None:
 
 
 def of_floats(program: Lam) -> Lam:
-    """The program on numbers of any type as one on floats."""
+    """The function `program` with all its numbers, whatever their type, made floats."""
     given = [Var(v.name, _with_floats(v.type)) for v in variables(program.pattern)]
     f = retyped(program, _tuple_of(given))
     return Lam(f.pattern, _plain(f.body))

@@ -23,7 +23,8 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """The elements that a fold goes over, and the type of its sum."""
+    """The array xs that a fold goes over, the pattern that an element is bound to, and the type t
+    of the fold's sum."""
 
     element: Pattern
     xs: Expr
@@ -58,7 +59,8 @@ def zero_points_out(e: Reduce) -> Expr | None:
 
 
 def _factors(term: Expr, own: frozenset[str], acc: str, t: Type) -> tuple[Factor, Factor] | None:
-    """The factors of a product of which one at least has a zero point; None for other terms."""
+    """The two factors of the product `term`, at least one of which has a zero point; None for other
+    terms. The fold binds the names `own` to an element, and `acc` to its sum, of type t."""
     match term:
         case Binary("*", p, q) if is_whole(type_of(p)) and is_whole(type_of(q)):
             both = _factor(p, own, acc, t), _factor(q, own, acc, t)
@@ -67,8 +69,9 @@ def _factors(term: Expr, own: frozenset[str], acc: str, t: Type) -> tuple[Factor
 
 
 def _factor(e: Expr, own: frozenset[str], acc: str, t: Type) -> Factor:
-    """The factor e as x − zero, with a zero that does not depend on the fold, in the fold's type:
-    in a narrower one a difference could wrap around."""
+    """The factor e as x − zero, if zero does not depend on the fold (on `own` or `acc`) and the
+    difference is in the fold's type t, as in a narrower type it could wrap around; else e without a
+    zero point."""
     match e:
         case Binary("-", x, zero) if free(x) & own and not free(zero) & {*own, acc}:
             return Factor(x, zero) if equal(type_of(e), t) else Factor(e, None)
@@ -76,7 +79,8 @@ def _factor(e: Expr, own: frozenset[str], acc: str, t: Type) -> Factor:
 
 
 def _start(z: Expr, p: Factor, q: Factor, over: Fold) -> Expr:
-    """The number z with what the zero points of both factors add to a fold."""
+    """The initial value z of a fold, plus what the zero points of its factors p and q add to its
+    sum."""
     for this, other in ((q, p), (p, q)):
         if this.zero is not None:
             z = Binary("-", z, Binary("*", this.zero, _sum(other.x, over)))

@@ -30,7 +30,8 @@ def relay(
     constants: frozenset[str], flipped: bool, vectors: Size, others: Size, lanes: Size
 ) -> Strategy:
     """The strategy that stores, in each kernel, the `constants` that vectors go over in panels of
-    `vectors` rows, and its other constants in panels of `others` rows."""
+    `vectors` rows, `lanes` elements of a row together, and its other constants in panels of
+    `others` rows. Vectors go over the rows of the nest, or, if `flipped`, over its columns."""
 
     def run(e: Expr) -> Rewritten | None:
         done = kernels(partial(each, common(e)))(e)
@@ -67,8 +68,8 @@ def _over(
     """The strategy that lays out the constants that the map at position n goes over, in panels of
     `width` rows.
 
-    In a panel, `lanes` elements of a row lie together, where a width of vectors that the sums may
-    have divides a row.
+    In a panel, `lanes` elements of a row lie together if `lanes` divides the row and the sums may
+    have vectors along it: a width that divides both the row and `widths`.
     """
 
     def panel(xs: Expr) -> Rewritten | None:
@@ -97,8 +98,8 @@ def shape(t: Type) -> list[Size]:
 def panels(
     dims: int, width: Size, lanes: Size = 1, made: Strategy = skip, by_step: bool = False
 ) -> Strategy:
-    """The strategy that stores an array in panels of `width` rows, the rows innermost but for
-    `lanes` elements of each.
+    """The strategy that stores an array of `dims` dimensions in panels of `width` rows: in a panel,
+    the rows are innermost, but for `lanes` elements of each row, which lie together.
 
     `made` is applied to what is stored. With `by_step`, the last dimension, of which a sum takes
     one in each step, is outside of the others of a panel, so that what a step reads lies together.
@@ -117,8 +118,9 @@ def panels(
 
 
 def _lanes(dims: int, k: Size, s: Strategy) -> Strategy:
-    """The strategy that applies s to panels in which k neighbouring elements of each row lie
-    together; the `dims` - 1 dimensions of a row are seen as one for this."""
+    """The strategy that applies s to panels of an array of `dims` dimensions, seen with k
+    neighbouring elements of each row together; the `dims` - 1 dimensions of a row are seen as one
+    for this."""
     panel = labels("panels", "rows", "elements", "lanes")
     s = reordered(panel, ("panels", "elements", "rows", "lanes"), s)
     elements = panel.first("elements")

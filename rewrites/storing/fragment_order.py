@@ -54,8 +54,8 @@ def constants_in_fragments(constants: frozenset[str], f: Fragment) -> Strategy:
 
 
 def in_fragments(f: Fragment, dims: int) -> Strategy:
-    """The strategy that stores an array with tiles of its rows and last dimension in the order of a
-    fragment."""
+    """The strategy that stores an array of `dims` dimensions with tiles of its rows and last
+    dimension in the order of a fragment."""
     rows, steps = _digits(f, f.columns), _digits(f, f.rows)
     lying = labels("tiles", *rows, *(f"other {n}" for n in range(dims - 2)), "chunks", *steps)
     kept = [d for d in (*f.lanes, *f.registers) if d in lying.names]

@@ -59,8 +59,8 @@ def _is_of_made(maps: Sequence[Map], t: Expr) -> bool:
 
 
 def _named(maps: int, held: Callable[[Expr], Strategy]) -> Strategy:
-    """The strategy that, inside `maps` maps, names each operand which another kernel makes by a
-    let, and applies held(operand) to the let's value."""
+    """The strategy that, inside `maps` maps, binds each operand that another kernel makes to a
+    name, by a let, and applies held(operand) to the let's value."""
 
     def run(e: Expr) -> Rewritten | None:
         around = nest(e)[:maps]
@@ -83,14 +83,14 @@ def _named(maps: int, held: Callable[[Expr], Strategy]) -> Strategy:
 
 
 def copied_tiles(groups: int, copied: Callable[[Expr], Strategy]) -> Strategy:
-    """The strategy that, inside `groups` maps over tiles, copies each operand which another kernel
-    makes to local memory by copied(operand)."""
+    """The strategy that, inside `groups` maps over tiles, copies to local memory, by
+    copied(operand), each operand that another kernel makes."""
     return _named(groups, copied)
 
 
 def joined(pixels: int) -> Strategy:
-    """The strategy that, inside `pixels` maps over results, computes each operand which another
-    kernel makes for that result: two kernels become one nest."""
+    """The strategy that, inside `pixels` maps over results, computes for each result the operands
+    that another kernel makes: two kernels become one nest."""
 
     def run(e: Expr) -> Rewritten | None:
         if any(map(_overlaps, _arrays_of_made(nest(e)[:pixels]))):

@@ -1,5 +1,5 @@
-"""What is stored, as what is multiplied of it: a function of its numbers is applied when it is
-stored, not where it is read."""
+"""Stores of f of each number in the place of stores of the numbers, where nothing but f of them is
+read: f is applied once, when a number is stored, not where it is read."""
 
 # key: e term, f function of a number
 

@@ -20,10 +20,11 @@ SUMS = labels("rows", "columns", "channels")  # over a window, outermost first
 
 
 def in_order(params: frozenset[str], names: Sequence[str]) -> Strategy:
-    """The strategy that makes the nest of sums of each kernel one sum, in the order of these names.
+    """The strategy that makes the nest of sums of each kernel one sum, after the nest's sums are
+    brought into the order of `names`.
 
-    What is multiplied with windows is seen in that order too. `params` are the names of the
-    program's parameters.
+    The operand that is multiplied with windows is seen in that order too. `params` are the names of
+    the program's parameters.
     """
 
     def each(e: Expr) -> Rewritten | None:

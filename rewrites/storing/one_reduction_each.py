@@ -41,16 +41,17 @@ from rewrites.storing.view_out_of_maps import stored_at
 
 @remembered
 def one_each(params: frozenset[str], form: Strategy) -> Strategy:
-    """The strategy that makes kernels in a normal form with one reduction each, which uses nothing
-    but its operands. `params` are the names of the program's parameters."""
+    """The strategy that makes kernels with one reduction each, which uses nothing but its operands,
+    in the normal form that `form` makes. `params` are the names of the program's parameters."""
     captured = stage("what sums take from around them as operands", kernels(carried))
     return seq(separate(params, form), captured)
 
 
 @remembered
 def separate(params: frozenset[str], form: Strategy) -> Strategy:
-    """The strategy that makes kernels in a normal form with one reduction each; others are stored
-    before. `params` are the names of the program's parameters."""
+    """The strategy that makes kernels with one reduction each, in the normal form that `form`
+    makes; other reductions are stored by kernels before. `params` are the names of the program's
+    parameters."""
     normal = stage("normal form: maps around sums", form)
     operands = stage("operands of sums stored", store_operands(params))
     tidied = kernels(form)
@@ -97,7 +98,7 @@ def _spare(e: Expr) -> Iterator[Place]:
 
 
 def _reach(maps: Sequence[Map], r: Expr) -> frozenset[int]:
-    """The positions of the maps that the steps of a reduction depend on."""
+    """The positions of those `maps` whose elements the steps of the reduction r depend on."""
     assert isinstance(r, Reduce)
     return depends(maps, r.xs) | depends(maps, r.f)
 

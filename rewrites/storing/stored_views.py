@@ -53,8 +53,12 @@ class Windows(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The views that are stored, and the constants that are laid out in panels of rows, `lanes`
-    elements of each together."""
+    """The views that are stored, and the constants that are laid out in panels of rows.
+
+    `room`: what is stored has room for tiles that are rounded up. `relaid` are the names of the
+    constants; panels have `panel` rows, `lanes` elements of each together, or `block` rows for
+    constants that vectors do not go over. `flipped`: vectors go over columns instead of rows.
+    """
 
     windows: Windows = Windows.NONE
     room: bool = False  # what is stored has room for tiles that are rounded up

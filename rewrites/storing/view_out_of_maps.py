@@ -30,8 +30,8 @@ def gathered(e: Expr) -> Rewritten | None:
 
 
 def _gathered(e: Expr) -> Rewritten | None:
-    """The map e whose body maps over a view of e's element, as a map over views that are made
-    before it."""
+    """The map e, whose body maps over a view of e's element, as a map over such views, which are
+    made before it."""
     return seq(body(gathered), attempt(_apart))(e)
 
 

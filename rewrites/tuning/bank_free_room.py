@@ -41,8 +41,8 @@ def bank_free_room(
 
 
 def _line(e: ToLocal) -> Size:
-    """The number of places of a staged line: the size of the dimension around the steps of an
-    instruction."""
+    """The number of places in a line that e stages: the size of the dimension around the steps of
+    an instruction."""
     t = type_of(e)
     sizes = []
     while isinstance(t, Array):
@@ -52,7 +52,7 @@ def _line(e: ToLocal) -> Size:
 
 
 def _bytes(e: ToLocal) -> int:
-    """The bytes of each number that is staged."""
+    """The number of bytes of each number that e stages."""
     (scalar,) = {scalar_of(leaf) for leaf in leaves(type_of(e))}
     assert scalar is not None
     return BYTES[scalar.name]

@@ -12,8 +12,9 @@ from ir.instructions.entry import Alone, Entry
 
 
 def of_its_bytes(p: Program, table: Mapping[str, Entry] | Mapping[str, Alone]) -> Iterator[str]:
-    """The names of the instructions in a table that multiply the bytes which a program's constants
-    hold, or without those its other parameters, with bytes of its other parameters."""
+    """The names of the instructions in `table` that multiply bytes of the types that p has: one
+    factor has the type of p's constants (if it has no constants, of its other parameters), the
+    other that of its other parameters."""
     const, other = (_bytes(p, const) for const in (True, False))
     pairs = {frozenset(pair) for pair in product(const or other, other)}
     for name, entry in table.items():

@@ -40,6 +40,11 @@ class Trait:
     """A choice of a form that is not a number: the word that names it, and what it means.
 
     Where not all forms can be tried, one with this trait is tried `weight` times as often.
+    `stores`: it makes a view real in global memory. `staged`: tiles are copied to local memory.
+    `alone`: a work-item does by itself what a work-group could share. `tile`: the results a side of
+    a transformed tile. `instruction`: the name of the one that makes products. `loses`: the largest
+    relative error of a product, of numbers of fewer bits. `largest`: the largest number that may be
+    multiplied.
     """
 
     word: str
@@ -72,7 +77,9 @@ class Tuning:
     """The parameters of a kernel, the block of results that they make, and the requirements on
     them.
 
-    `refine` adds to a lowering what depends on the program: (source, lowering) -> lowering.
+    The product of the parameters `kept` is the number of results that a work-item keeps; `sides`
+    names those that count a work-group's block. `refine` adds to a lowering what depends on the
+    program: (source, lowering) -> lowering.
     """
 
     name: str
@@ -166,7 +173,8 @@ class Products(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family, a way to lower programs; `forms` lists its forms for a program.
+    """A family, a way to lower programs; `forms` lists its forms for a program, and `stores` has
+    traits of views that all its forms store.
 
     Families that are not `by_default` take their forms from others, so they are explored only if
     asked for.

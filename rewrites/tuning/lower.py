@@ -65,7 +65,8 @@ def _turns(steps: Sequence[Step]) -> Choice:
 
 
 def _kept(e: Expr, tuning: Tuning) -> Kept | None:
-    """The number of results that a work-item keeps, where they are made of vectors; else None."""
+    """The number of results that a work-item keeps, and the width of its vectors; None where it has
+    no vectors."""
     present = [named(p) for p in tuning.kept if p in size_names(e)]
     return Kept(prod(present, start=1), named("v")) if named("v") in present else None
 

@@ -19,8 +19,8 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The values that a parameter is tried at, with the reason; no value between two of them is
-    better."""
+    """The values at which a parameter is tried, and the reason; no value left out between two of
+    them is better than both."""
 
     parameter: str
     values: tuple[int, ...]
@@ -42,7 +42,11 @@ Block = tuple[Size, Size]  # the pixels and the channels of the results that a w
 @dataclass(frozen=True, slots=True)
 class Lowering:
     """A program lowered by a family, with parameters, and the derivation that proves it equal to
-    its source."""
+    its source.
+
+    `choices` are values to try of its parameters, `kept` and `block` the results that a work-item
+    and a work-group make, `at_once` the work-groups that local memory must hold together.
+    """
 
     family: str
     form: str

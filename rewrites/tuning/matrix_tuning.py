@@ -44,8 +44,8 @@ _SLICES = {
 
 def of_patches(instruction: str, slices: Slices) -> Tuning:
     """The tuning of forms that stage patches for an instruction; its parameter `rp` gets the value
-    for which lanes meet the fewest bank conflicts. Forms go to other processes, and it with
-    them."""
+    for which lanes meet the fewest bank conflicts. The tuning is plain data, which can be sent to
+    another process."""
     found = {**OF_PATCHES.parameters}
     if slices is not Slices.NONE:
         del found["sc"]

@@ -1,5 +1,6 @@
-"""Forms of every family for a program that is prepared first: zero points out of its sums, or
-narrow sums in another type, if need be in the loops that the family made.
+"""Forms of every family for a program that is prepared first: zero points are taken out of its
+sums, or sums of narrow numbers are kept in another type. A preparation may change the loops that
+the family makes, too.
 
 A preparation has a trait of its own. The forms of a family come once as they are, and once more for
 each preparation that changes the program.
@@ -21,9 +22,9 @@ from rewrites.tuning.family import Family, Form, Parameter, Trait, Way, paramete
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """A change of a program before a family lowers it: the trait of its forms, the strategy, which
-    fails where there is nothing to change, what is then done to the lowered program, and the
-    parameters that this brings."""
+    """A change of a program before a family lowers it: the trait of the forms that begin with it;
+    `strategy`, which makes it, and fails where there is nothing to change; `lowered`, which changes
+    the lowered program afterwards; and the parameters that it adds."""
 
     trait: Trait
     strategy: Callable[[], Strategy]
@@ -59,7 +60,8 @@ PREPARATIONS = {
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A form's strategy, for programs that the preparation of this word has changed."""
+    """The word of a preparation, and the strategy `lowered` of a form, which lowers the prepared
+    program."""
 
     word: str
     lowered: Strategy
@@ -72,13 +74,14 @@ def _prepare_first(_: frozenset[str], form: _Prepared) -> Strategy:
 
 @lru_cache(maxsize=64)
 def preparations(p: Program) -> tuple[Preparation, ...]:
-    """The preparations that change a program."""
+    """The preparations that change the program p."""
     return tuple(made for made in PREPARATIONS.values() if made.strategy()(p.body) is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class _Forms:
-    """The forms of a family for a program, and those for what each preparation makes of it."""
+    """The forms of a family for a program: its `own`, and each of these once more for each
+    preparation that changes the program."""
 
     own: Callable[[Program], Iterator[Form]]
 

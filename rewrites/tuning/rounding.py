@@ -17,8 +17,8 @@ WORK_ITEMS = frozenset({"lx", "ly", "p"})  # work-items of a group
 
 
 def rounding(steps: Iterable[Step]) -> Iterator[Requirement]:
-    """The requirements that the elements which steps add, to make tiles fit, are few; one for each
-    size."""
+    """The requirements that the dimensions which `steps` round up to make tiles fit get few more
+    elements; one for each number of elements that is added."""
     seen: set[Size] = set()
     for step in steps:
         if step.rule in (round_map, extend_map) and isinstance(step.term, PadEdge):
@@ -31,8 +31,8 @@ def rounding(steps: Iterable[Step]) -> Iterator[Requirement]:
 
 
 def _worthwhile(more: Size, n: Size, spare: int) -> Requirement:
-    """The requirement that rounding a dimension of n up adds a quarter of it and `spare` elements
-    at most.
+    """The requirement that `more`, the number of elements that rounding adds to a dimension of n,
+    is at most a quarter of n + spare.
 
     Padding that is itself a parameter may double the dimension.
     """

@@ -48,9 +48,9 @@ ALL_VIEWS: Views = (
 def stored_choices(
     p: Program, views: Views, panel: Size, block: Size = 1
 ) -> Iterator[tuple[tuple[Trait, ...], Choices]]:
-    """The choices of a view in `views` to store, and of constants to relay or not, each with its
-    traits; `panel` is the number of rows in a panel of constants that vectors go over, `block` that
-    in a panel of others.
+    """The choices of a form, with their traits: which of `views` it stores, and whether it relays
+    constants. `panel` is the number of rows in a panel of constants that vectors go over, `block`
+    that in a panel of other constants.
 
     Unless `block` is 1, each choice is given a second time, with rows and columns exchanged.
     """
@@ -62,5 +62,6 @@ def stored_choices(
 
 
 def chosen(traits: dict[Trait, bool]) -> tuple[Trait, ...]:
-    """The traits that a form has, of those given, in their order."""
+    """The traits whose value in `traits` is true, in the order of `traits`: those that a form
+    has."""
     return tuple(trait for trait, has in traits.items() if has)
