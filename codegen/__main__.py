@@ -22,8 +22,8 @@ DEVICE = "the device: a number, part of a name, gpu or cpu (default: the first G
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status: 0, 1 after a message about the program, or 2 for
-    bad usage."""
+    """The exit status of the command with the arguments `argv` (None: those of this process): 0, 1
+    after a message about the program, or 2 for bad usage."""
     given = list(sys.argv[1:] if argv is None else argv)
     match given:
         case ["run", *rest]:

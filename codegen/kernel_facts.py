@@ -32,7 +32,9 @@ class TooLarge(Unsupported):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The facts about one kernel; statements and operations are counted with loops unrolled."""
+    """The facts about the kernel of this name: the work-items of a group, the number of groups, the
+    local memory of a group, the private memory of a work-item, and statements and operations,
+    counted with loops unrolled."""
 
     kernel: str
     work_group: int
@@ -94,8 +96,8 @@ def _operations(s: Statement, unrolled: frozenset[str]) -> int:
 
 
 def _words(s: Statement) -> int:
-    """The private words of s that are live at once: its own, and those of the largest block
-    inside."""
+    """The 32-bit words of private memory that are live at once in s: those that its own block
+    declares, and those of the largest block inside."""
     match s:
         case Block(inner):
             own = sum(_declared(each) for each in inner)

@@ -32,10 +32,10 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One launch of a kernel; `arguments` are buffer names in the order of its parameters.
+    """One launch of a kernel; `arguments` are buffer names in the order of the kernel's parameters,
+    and a kernel of `prepack` runs only once.
 
-    `text` compiles by itself with the lines that it `needs` before it, so that variants can share
-    kernels.
+    `text` compiles by itself after the lines in `needs`, so that variants can share kernels.
     """
 
     name: str
@@ -53,8 +53,9 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan of a program: everything needed to build and run it, with `kernels` in launch
-    order."""
+    """The plan of a program: everything that is needed to build and run it, with `kernels` in
+    launch order, and the most bytes of global memory that live during a run, and those of its
+    temporaries."""
 
     kernels: tuple[Kernel, ...]
     buffers: tuple[Buffer, ...]

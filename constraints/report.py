@@ -14,8 +14,12 @@ from ir.errors import Unsupported
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report on a system of constraints. `count` is exact; where it is None, `uncounted` says
-    why, and `at_most` is an upper bound, or None too."""
+    """A report on a system of constraints: the values of each parameter, the constraints that are
+    not implied by others, and the number of legal points.
+
+    `count` is exact; where it is None, `uncounted` says why, and `at_most` is an upper bound, or
+    None too. `explanation` says why there is no point.
+    """
 
     domains: dict[str, tuple[int, ...] | None]
     constraints: tuple[Constraint, ...]

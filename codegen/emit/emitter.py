@@ -95,8 +95,8 @@ class Emitter:
                 self.emit_layout(e, env, to)
 
     def emit_layout(self, e: Expr, env: Env, to: Place) -> None:
-        """Add statements for a view e whose result goes to a place: by its inverse, or else by a
-        copy."""
+        """Add statements that put the value of the view e at the place `to`: through the inverse of
+        the view, or, if it has none, by copying element by element."""
         if is_layout(e) or forms_vectors(e):
             self.copy(self.read(e, env), to)
             return
@@ -130,9 +130,9 @@ class Emitter:
                 self.copy(views.repeated(count, elem_of(xs), fill), margin)
 
     def parallel(self, level: Level, dim: int, f: Lam, xs: ArrayView, env: Env, to: Place) -> None:
-        """Add statements by which the work-items (or groups) of a dimension each compute f for
-        their elements of xs, and put the results at a place. Raises Unsupported where the place
-        cannot take what each of them makes."""
+        """Add statements by which the work-items or groups (`level`) of dimension `dim` each
+        compute f for their elements of xs, and put the results at the place `to`. Raises
+        Unsupported if that place cannot take what each of them makes."""
         worker, place = self.scope.workers[level, dim], array_place(to)
         if worker in self.scope.active:
             raise Unsupported(
@@ -155,8 +155,8 @@ class Emitter:
         )
 
     def sequential(self, f: Lam, xs: ArrayView, env: Env, to: Place, how: Unroll) -> None:
-        """Add a loop that puts f(x) at a place for each x of xs; `how` says whether it is
-        unrolled."""
+        """Add a loop that computes f(x) for each element x of xs, and puts the results at the place
+        `to`; `how` says whether the loop is unrolled."""
         place = array_place(to)
         self.scope.each(
             _loop_hint(f),

@@ -18,11 +18,11 @@ from ir.core.types import Vector
 
 
 def carry_out(emitter: Recursion, e: Instruct, env: Env, to: Place) -> None:
-    """Add statements by which each lane passes its elements of the operands to an instruction, and
-    puts its share of the result at the place `to`.
+    """Add statements by which each lane passes its elements of the operands to the instruction that
+    e calls, and puts its share of the result at the place `to`.
 
-    A place that is guarded, or that other work-items see, gets a copy of the result, which is made
-    in private memory first.
+    If `to` is guarded, or other work-items see it, the result is made in private memory first and
+    then copied to `to`.
     """
     own = to if is_own(to) else making.private(emitter, e, emitter.wanted)
     operands = tuple(array(emitter.read(part, env)) for part in e.parts)

@@ -1,4 +1,5 @@
-"""Statements that fill local memory, divided into those that load and those that store."""
+"""Statements that fill local memory, divided into loads and stores: what the loads read waits in
+private memory until the stores write it."""
 
 # key: s statement
 
@@ -32,8 +33,8 @@ Loops = tuple[tuple[str, int], ...]  # the name and the trips of each loop aroun
 
 
 class Stage:
-    """The statements that fill local memory, divided: what is loaded waits in private memory, whose
-    names begin with `hint`."""
+    """The statements that fill local memory, divided into loads and stores: what the loads read
+    waits in private variables, named from `hint`, until the stores write it to local memory."""
 
     def __init__(self, scope: Scope, hint: str) -> None:
         self.scope = scope
@@ -42,8 +43,8 @@ class Stage:
         self.waiting: set[Memory] = set()
 
     def split(self, filling: Block) -> tuple[Block, Block]:
-        """The statements that load, with the declarations of what they load into, and those that
-        store."""
+        """The two blocks that the statements `filling` are divided into: one that loads into
+        private memory, which it declares, and one that stores from there to local memory."""
         load, keep = self.block(filling, ())
         return Block((*self.declared, *load.statements)), keep
 
@@ -77,14 +78,17 @@ class Stage:
         return Block(tuple(load)), Block(tuple(keep))
 
     def waits(self, s: Store) -> bool:
-        """True if all that a store reads waits in private memory already."""
+        """True if the value that s stores is made only of loads from private memory in which loaded
+        values wait already."""
         read = {load.memory for load in loads(s.value)}
         return bool(read) and read <= self.waiting
 
     def spread(self, body: Block, loops: Loops) -> Block:
-        """The statements of a body, with a cell for each iteration of the loops around in private
-        memory of which alone local memory is filled; so what was loaded waits, not what is made of
-        it."""
+        """The statements of `body`, in which each memory that it declares, and that local memory is
+        filled from, gets a cell for each iteration of `loops`, the loops around.
+
+        So what waits is what was loaded, not a value computed from it.
+        """
         own = {s.memory for s in body.statements if isinstance(s, Declare)}
         stores = (s for s in statements(body) if isinstance(s, Store))
         filling = (s for s in stores if s.memory.space is Space.LOCAL)
@@ -95,21 +99,22 @@ class Stage:
         return moved(Block(tuple(kept)), to) if to else body
 
     def location(self, memory: Memory, loops: Loops) -> Location:
-        """The location of a memory in one with a cell for each iteration of the loops around."""
+        """The location of `memory` in a new private memory, which has a copy of it for each
+        iteration of `loops`, the loops around."""
         wide, slot = self.declare(memory.scalar, memory.elements, loops)
         self.waiting.add(wide)
         return Location(wide, slot)
 
     def through(self, s: Store, loops: Loops) -> tuple[Statement, Statement]:
-        """The two statements of a store to local memory by way of private memory: one loads, the
-        other stores."""
+        """The two statements that replace s, a store to local memory: a store of its value to
+        private memory, and a store from there to local memory; `loops` are the loops around."""
         kind = kind_of(s.value)
         memory, slot = self.declare(kind.scalar, kind.width, loops)
         return Store(memory, slot, s.value), replace(s, value=Load(memory, slot, kind.width))
 
     def declare(self, scalar: str, width: int, loops: Loops) -> tuple[Memory, Index]:
-        """A private memory of vectors, one for each iteration of the loops around, and the index of
-        the vector of an iteration."""
+        """A new private memory with `width` scalars for each iteration of `loops`, the loops
+        around; and the index in it at which the scalars of the current iteration begin."""
         shape = (*(count for _, count in loops), width)
         name = self.scope.variable(self.hint)
         memory = Memory(name, Space.PRIVATE, scalar, prod(shape), shape=shape)

@@ -64,8 +64,9 @@ def let(emitter: Recursion, p: Pattern, given: Expr, body: Expr, env: Env) -> En
 
 
 def once(emitter: Recursion, p: Pattern, given: Expr, body: Expr, env: Env) -> View:
-    """The view of `given`, computed here if it computes anything; p is the pattern that it is bound
-    to in `body`. A tuple that p takes apart is computed part by part."""
+    """The view of `given`, after statements that compute it, if it computes anything; p is the
+    pattern that `given` is bound to in `body`. If p takes a tuple apart, each part of `given` is
+    computed by itself."""
     if isinstance(given, MakeTuple) and not isinstance(p, Var):
         parts = zip(p, given.parts, strict=True)
         return TupleView(tuple([once(emitter, q, part, body, env) for q, part in parts]))
@@ -118,8 +119,8 @@ def entered(emitter: Recursion, f: Lam, x: View, env: Env) -> Env:
 
 
 def settled(emitter: Recursion, p: Pattern, x: View, body: Expr) -> View:
-    """The view x with those of its scalars in variables that cost something and that `body`, by the
-    names of the pattern p, uses more than once."""
+    """The view x, in which a scalar that costs something and that `body` uses more than once is
+    replaced by a variable; p is the pattern by whose names `body` uses the parts of x."""
     match x:
         case TupleView(parts) if not isinstance(p, Var):
             pairs = zip(p, parts, strict=True)
@@ -130,7 +131,8 @@ def settled(emitter: Recursion, p: Pattern, x: View, body: Expr) -> View:
 
 
 def materialised(emitter: Recursion, e: Expr, env: Env, hint: str) -> View:
-    """The view of e after statements that compute it into memory of its own."""
+    """The view of e, after statements that compute e into a memory of its own, named after
+    `hint`."""
     match e:
         case Store():
             raise Unsupported(

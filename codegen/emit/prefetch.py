@@ -32,8 +32,8 @@ from ir.core.nodes import Expr, Lam, Pattern, Var
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A let at the head of a loop's body that loads ahead: the term to load, and the place of both
-    its halves."""
+    """A let at the head of a loop's body whose term is loaded ahead: the pattern that it binds, the
+    term `given`, and the place of both halves of the local memory for it."""
 
     pattern: Pattern
     given: Expr
@@ -42,7 +42,8 @@ class Tile:
 
 @dataclass(slots=True)
 class Pipeline:
-    """The loads of a reduction that run one iteration ahead."""
+    """The loads of a reduction over xs that run one iteration ahead: those of the terms in `tiles`.
+    `element` is the pattern that the reduction's function binds to an element of xs."""
 
     emitter: Recursion
     element: Pattern

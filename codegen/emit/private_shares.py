@@ -66,8 +66,8 @@ class _Shares:
     known: Mapping[str, Place]
 
     def of(self, e: Expr) -> Place:
-        """The place of e: that of a variable which has one, the place made for e where work-items
-        divide its elements, and else row-major memory for all of it."""
+        """The place of e: the place of the variable, if e is one that has a place; the place that
+        `made` gives, if work-items divide the elements of e; else row-major memory for all of e."""
         if isinstance(e, Var) and e.name in self.known:
             return self.known[e.name]
         if is_parallel(e) or free(e) & self.known.keys():
@@ -127,8 +127,8 @@ class _Shares:
         return laid(t, at, self.allocate, self.where)
 
     def along(self, axis: Axis, body: Expr) -> Place:
-        """The place of an array with an element for each index of an axis; `body` is what computes
-        the element."""
+        """The place of an array with an element for each index of an axis, each computed by the
+        term `body`."""
         return ArrayPlace(axis, lambda i: replace(self, at=self.at.along(axis, i)).of(body))
 
     def rearranged(self, f: Lam, xs: Expr) -> Place:
@@ -168,9 +168,9 @@ def _scalars(width: int, vectors: ArrayPlace) -> Place:
 
 
 def lanes(scope: Scope, instruction: Instruction) -> Owned:
-    """The axis of an instruction's operands, divided among the lanes of a sub-group: all work-items
-    along dimension 0 of a group. Raises Unsupported if these are more or fewer than the instruction
-    has lanes."""
+    """The axis of the operands of `instruction`, divided among the lanes of a sub-group: all
+    work-items along dimension 0 of a group. Raises Unsupported if the group has more or fewer
+    work-items there than the instruction has lanes."""
     worker = scope.workers.get((Level.LOCAL, 0))
     if worker is None or worker.count != instruction.lanes:
         raise Unsupported(

@@ -22,7 +22,8 @@ from ir.errors import Unsupported
 
 @frozen
 class ArrayView:
-    """The view of an array: the axes of its dimensions, and the view of each element.
+    """The view of an array: its axis and those of the arrays inside (`axes`), and at(i), the view
+    of its element i.
 
     For an array of vectors that were formed of scalars, `scalars` is the view of these scalars; it
     is None if they are not known.
@@ -144,8 +145,8 @@ def pad_edge(edge: Edge, left: int, right: int, xs: ArrayView) -> View:
 
 
 def edge_index(edge: Edge, i: Index, n: int) -> Index:
-    """The index of the element of an array of n elements that stands at i once the array is padded
-    at its edge."""
+    """The index of the element that stands at index i of an array of n elements after it is padded;
+    `edge` says by which elements. An index outside 0 … n − 1 is in the padding."""
     match edge:
         case Edge.CLAMP | Edge.ANY:
             return minimum(maximum(i, 0), n - 1)
@@ -241,8 +242,8 @@ def spread(t: Type, view: View) -> View:
 
 
 def repeated(n: int, t: Type, view: View) -> ArrayView:
-    """The view of an array of n elements of type t, each of them `view`, or filled with it if it is
-    a scalar."""
+    """The view of an array of n elements of type t: each is `view`, or, if `view` is a scalar and t
+    is not, a value of type t that has this scalar everywhere."""
     return ArrayView((Plain(n), *plain(t)), lambda _: spread(t, view))
 
 

@@ -12,8 +12,8 @@ from ir.core.nodes import Expr
 
 
 class Recursion(Protocol):
-    """The emitter of one kernel as its parts see it, each of which knows one kind of term. Memory
-    that is allocated for a term is named after `wanted`."""
+    """The emitter of one kernel, as seen by the modules that it calls for single kinds of terms.
+    Memory that is allocated for a term is named after `wanted`."""
 
     scope: Scope
     wanted: str  # a name for what is made real

@@ -45,7 +45,8 @@ def reduce(emitter: Recursion, e: ReduceSeq | Reduce, env: Env, to: Place | None
 
 
 def _start(emitter: Recursion, e: ReduceSeq | Reduce, env: Env, acc: Place) -> None:
-    """Add statements that set the accumulator to its initial value; a scalar fills vectors."""
+    """Add statements that set the accumulator, at the place `acc`, to the initial value of the
+    reduction e; an initial scalar is put in every lane of a vector."""
     if type_of(e.init) == type_of(e):
         emitter.emit(e.init, env, acc)
     else:

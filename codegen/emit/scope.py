@@ -61,8 +61,9 @@ class Mark:
 
 @dataclass(slots=True)
 class Scope:
-    """The state of emitting one kernel: names in use, open blocks of statements (the innermost
-    last), and the ids of the parallel maps around."""
+    """The state of emitting one kernel: its parallel dimensions (`workers`), the names in use, the
+    open blocks of statements (the innermost last), the parallel maps around (`active`), the memory
+    that each alias stands for, and the constant tables."""
 
     workers: Workers
     names: set[str] = field(default_factory=set)
@@ -157,7 +158,8 @@ class Scope:
     def loop(
         self, hint: str, count: int, body: Callable[[Index], None], unroll: Unroll = Unroll.NO
     ) -> None:
-        """Add a loop in which body(i) runs for i from 0 to count − 1."""
+        """Add a loop in which body(i) runs for i from 0 to count − 1; the variable i is named after
+        `hint`."""
         if count == 1:
             body(constant(0))
         elif count > 1:
@@ -185,8 +187,9 @@ class Scope:
         body: Callable[[Index], None],
         unroll: Unroll = Unroll.FREE,
     ) -> None:
-        """Add the statements of `body` for the elements of an axis: all elements of a plain axis,
-        those that the work-item owns of a shared one."""
+        """Add the statements of body(i) for the elements i of an axis: all elements of a plain
+        axis, those that the work-item owns of a shared one. Loop variables are named after
+        `hint`."""
         match axis:
             case Plain(n):
                 self.loop(hint, n, body, unroll)

@@ -26,7 +26,8 @@ class Work:
 
 
 def work_of(e: Expr, max_work_group: int) -> Work:
-    """The parallel dimensions and launch that a kernel's term asks for."""
+    """The parallel dimensions and the shape of the launch that the parallel maps in a kernel's term
+    e ask for; a group gets at most `max_work_group` work-items."""
     counts = _lengths(e)
     levels = {level for level, _ in counts}
     if Level.GLOBAL in levels and len(levels) > 1:
@@ -74,8 +75,8 @@ def _globals(counts: dict[tuple[Level, int], int]) -> list[tuple[Level, int]]:
 
 
 def _limit(counts: dict[tuple[Level, int], int], most: int) -> None:
-    """Shrink the longest local dimension until a group has no more than `most` items; its maps then
-    loop."""
+    """Shrink the longest local dimension in `counts` until a group has at most `most` work-items;
+    maps over that dimension then become loops."""
     local = sorted((key for key in counts if key[0] is Level.LOCAL), key=_order)
     while (items := prod(counts[key] for key in local)) > most:
         longest = max(local, key=lambda key: counts[key])
@@ -94,11 +95,7 @@ def _shorter(n: int, room: int) -> int:
 
 def _group_shape(counts: dict[tuple[Level, int], int], most: int) -> list[int]:
     """The numbers of work-items along the dimensions of a group, dimension 0 first, for a kernel of
-    mapGlobals.
-
-    Each is the largest divisor of the dimension's length for which there is room; or a power of
-    two, if that divisor is below a quarter both of the length and of the room.
-    """
+    mapGlobals whose lengths are `counts`; a group has at most `most` work-items."""
     room, shape = min(ITEMS_OF_A_GLOBAL_GROUP, most), list[int]()
     for key in _globals(counts):
         n = counts[key]

@@ -44,8 +44,8 @@ class TuplePlace:
 
 @frozen
 class ArrayPlace:
-    """The place of an array; of an array of vectors, `scalars` is the place of their scalars, or
-    None if it is not known."""
+    """The place of an array: at(i) is the place of its element i. `scalars` is the place of the
+    scalars of an array of vectors, or None if it is not known."""
 
     axis: Axis
     at: Callable[[Index], "Place"]
@@ -86,7 +86,8 @@ def loaded_once(scope: Scope, value: Value) -> Value:
 
 
 def view_of(place: Place, instead: dict[Memory, Memory] | None = None) -> View:
-    """The view that reads a place back, through the aliases that `instead` has for memories."""
+    """The view that reads a place back; where `instead` has an alias of a memory, the alias is
+    read."""
     match place:
         case Cell(memory, index, width, half, _):
             return Load((instead or {}).get(memory, memory), index, width, half)
@@ -304,7 +305,7 @@ class Walked:
     shape: Shape
 
     def along(self, axis: Axis, i: Index) -> "Walked":
-        """The axes walked so far and one more, of which element i is reached."""
+        """The axes walked so far and, after them, `axis`, with the position of its element i."""
         n = share(axis)
         return Walked(self.index * n + slot(axis, i), (*self.shape, n))
 

@@ -46,8 +46,8 @@ def both(*conditions: Condition) -> Condition:
 
 
 def shared(conditions: Sequence[Condition]) -> Condition:
-    """The condition made of those comparisons that all of these conditions have but for a constant,
-    each with the strictest of their constants."""
+    """The condition made of the comparisons that occur in all of `conditions`, apart from their
+    constants, each with the strictest of these constants."""
     asked = [{_linear(part) for part in condition.parts} for condition in conditions]
     every = frozenset.intersection(*map(frozenset, asked)) if asked else frozenset()
     return Condition(tuple(part for part in both(*conditions).parts if _linear(part) in every))

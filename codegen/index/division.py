@@ -109,8 +109,8 @@ class _Coarse:
 
 
 def _coarse(x: Index, d: int) -> _Coarse | None:
-    """The index x in units of the largest divisor of d for which the rest stays below one unit;
-    None without one."""
+    """The index x in units of g, the largest divisor of d such that the rest of x stays below g;
+    None if there is no such divisor."""
     grains = {gcd(k, d) for _, k in x.terms}
     grains.add(gcd(*grains))
     for g in sorted(grains, reverse=True):
@@ -153,8 +153,8 @@ def _contains(k: int, step: int) -> bool:
 
 
 def _whole(x: Index, part: Rem, k: int) -> Index | None:
-    """The index x with the remainder `part` and its quotient replaced by what they make up; None if
-    x has no such quotient."""
+    """The index x with k·(y // d) and its remainder y % d (`part`) replaced by what they make
+    together; None if x does not contain this quotient."""
     d = part.divisor
     step = k * d
     q = quotient(part.index, d)

@@ -32,7 +32,9 @@ class Contradiction(Exception):
 
 @dataclass(slots=True)
 class Equations:
-    """A system of equations being solved; each is an index that must be 0."""
+    """The state of solving equations: those still to be taken apart (`pending`, indices that must
+    be 0) and what was found: values of variables, equal atoms, known quotients, and equations that
+    ranges leave undecided."""
 
     pending: list[Index]  # still to be taken apart
     values: dict[str, Index] = field(default_factory=dict)  # of variables, by name

@@ -38,8 +38,8 @@ def _related(x: Quot, y: Quot) -> bool:
 
 
 def _dividends(atom: Quot, quotients: list[Quot]) -> Iterator[tuple[Index, int]]:
-    """The pairs (y, d) with atom = y // d that can be found; pairs found through finer ones of
-    `quotients` come first."""
+    """The pairs (y, d) that were found with atom = y // d. First come those in which y contains one
+    of `quotients`; the last is the dividend and divisor that the atom is written with."""
     for finer in quotients:
         for g in range(1, MOST_SCALE):
             d, rest = divmod(g * atom.divisor, finer.divisor)

@@ -40,8 +40,8 @@ def variables(index: Index) -> frozenset[str]:
 
 
 def coefficient(index: Index, name: str) -> int | None:
-    """The k of index = k·name + rest, where rest does not depend on the variable; None without
-    one."""
+    """The k of index = k·name + rest, where rest does not depend on the variable `name`; None if
+    the index is not linear in it."""
     total = 0
     for atom, k in index.terms:
         if name not in atom.names:
@@ -64,8 +64,8 @@ def linear_in(index: Index, name: str) -> bool:
 
 
 def unassumed(index: Index) -> Index:
-    """The index without its assumptions, also those inside quotients: it has the same value where
-    their guards hold, and the range that is known where they do not."""
+    """The index without its assumptions, also those inside quotients. Where the assumptions hold,
+    its value is the same; its range is true also where they do not."""
     if not any(_assumes(atom) for atom, _ in index.terms):
         return index
     total = summed((), index.constant)

@@ -277,7 +277,8 @@ def _below(name: str, n: int) -> Index:
 
 
 def _under(condition: Condition, name: str, n: int) -> int:
-    """The upper bound of an id, which is under n, where the condition holds."""
+    """The number of values, at least 1 and at most n, that the id `name` can have where the
+    condition holds: they are 0 … the result − 1."""
     _, high = bounds(condition, var(name, 0, n - 1))
     return n if high is None else max(1, min(n, high + 1))
 
@@ -297,8 +298,8 @@ def _without_twins(pending: Pending) -> Pending:
 
 
 def _earlier(p: Access, name: str, distance: int) -> Access:
-    """The access p as made `distance` iterations earlier of the loop `name`; the loops inside that
-    one may be at any iteration."""
+    """The access p as it was made `distance` iterations earlier of the loop `name`; the loops
+    inside that loop may have been at any iteration."""
     at = [loop for loop, _ in p.loops].index(name)
     before = {loop: var(f"{loop}_before", 0, n - 1) for loop, n in p.loops[at:]}
     renamed = tuple((f"{loop}_before", n) for loop, n in p.loops[at:])

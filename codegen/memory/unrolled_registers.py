@@ -58,7 +58,8 @@ def spelled_loops(kernel: Kernel) -> frozenset[str]:
     """The loops to spell out: those that turn private memory into registers, or table entries into
     numbers.
 
-    For registers they are marked or short; for tables they are marked.
+    A loop over registers is spelled out if it is marked unrolled or short; a loop over entries of
+    tables, only if it is marked.
     """
     body = kernel.body
     asked = _marked(body)

@@ -1,6 +1,9 @@
-"""Vectors of four bytes that take the same lane of four other vectors: a column, if these are rows.
+"""Vectors of four bytes, each the byte of one lane of four other vectors: a column of the matrix
+whose rows these are.
+
 Compilers spend an instruction or two on each byte if the vector is built lane by lane; NVIDIA's
-devices have an instruction that takes any four bytes of two registers."""
+devices have an instruction that takes any four bytes of two registers.
+"""
 
 # key: e value
 

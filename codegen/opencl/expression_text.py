@@ -88,7 +88,9 @@ NO_FACTS = Facts()
 
 @dataclass(slots=True)
 class Expressions:
-    """The spelling of the values of one kernel as text."""
+    """The state of spelling the values of one kernel as text: how its memories are laid out and
+    named, the values of the spelled-out loops around (`values`), the facts known here, and the
+    functions and instructions that the text calls."""
 
     layouts: Mapping[Memory, Layout]
     spelled: Spellings
@@ -176,7 +178,8 @@ class Expressions:
     # ---- memory
 
     def place(self, i: Index) -> Index:
-        """The index i with the values of the spelled-out loops around."""
+        """The index i, with the values of the spelled-out loops around in place of their
+        variables."""
         return substitute(i, self.values) if self.values else i
 
     def address(self, memory: Memory, i: Index, half: Index | None, unit: int = 1) -> str:
@@ -189,13 +192,14 @@ class Expressions:
         return self.hole(short, short.names, lambda: self.naming.text(self.place(short)))
 
     def subscript(self, memory: Memory, i: Index, half: Index | None) -> str:
-        """The text of an index into an array."""
+        """The text of the index, in the array that a memory is in the text, of scalar i of its half
+        `half` (None: it has no halves)."""
         text = self.address(memory, i, half)
         return text if text.isdecimal() else self.made_unsigned(text, memory, i, half)
 
     def made_unsigned(self, text: str, memory: Memory, i: Index, half: Index | None) -> str:
-        """The text of an index, made unsigned where that is wanted. An index of an access is at
-        least 0, so this changes nothing but what its sign costs."""
+        """The text of the index i of an access, cast to unsigned if the kernel is printed with
+        unsigned addresses. The index is at least 0, so its value stays the same."""
         if (
             not self.unsigned_addresses
             or memory.space is not Space.GLOBAL
@@ -208,13 +212,13 @@ class Expressions:
         return f"{self.name(memory)} + {self.subscript(memory, i, half)}"
 
     def name(self, memory: Memory) -> str:
-        """The name of a memory that is an array."""
+        """The name, in the text, of a memory that is an array there."""
         found = self.spelled.get(memory)
         return found.names[0] if found else memory.name
 
     def cell(self, memory: Memory, i: Index, w: int, half: Index | None) -> str | None:
-        """The text of a place that can be read and assigned; None where reading takes a
-        function."""
+        """The text of w scalars at index i of a memory, as something that can be read and assigned
+        to; None if reading them takes a function."""
         layout, name = self.layouts.get(memory), self.name(memory)
         if isinstance(layout, Registers):
             return self.lanes(memory, layout.width, i, w)
@@ -367,8 +371,8 @@ class Expressions:
         return as_const(self.pointed(e.memory, e.index, kind, e.half))
 
     def function(self, name: str, e: Value) -> str:
-        """The text of a call of a function on numbers; the function's own text is put before the
-        kernel."""
+        """The text of a call of the function on numbers `name` with the value e; the function's own
+        text is put before the kernel."""
         w = kind_of(e).width
         self.functions.add((name, w))
         return f"{named(name, w)}({self.text(e)})"
@@ -527,7 +531,8 @@ def infix(e: Apply, operand: Callable[[Value, int], str]) -> tuple[str, int]:
 
 
 def takes_narrow(instruction: Instruction) -> bool:
-    """True if an instruction takes halves or bfloats; then its devices can compute with these."""
+    """True if an instruction takes halves or bfloats; a device that has the instruction can compute
+    with these."""
     operands = variables(instruction.meaning.pattern)
     return any(scalar_of(leaf) in NARROW_REALS for v in operands for leaf in leaves(v.type))
 

@@ -45,7 +45,8 @@ class Definition:
 
 @dataclass(slots=True)
 class Naming:
-    """The names for parts of indices in one kernel."""
+    """The names for parts of indices in one kernel: those of base addresses (`bases`) and of atoms,
+    by the keys of what they name, with their definitions. `taken` has all names in use."""
 
     taken: set[str]
     keys: set[str]  # of the variables in indices
@@ -61,8 +62,8 @@ class Naming:
         return to_c(i, self.atoms, needs_64(i))
 
     def lines(self, loop: str | None) -> Iterator[str]:
-        """The lines of the definitions at the beginning of a loop's body, which is outside of the
-        guards there."""
+        """The lines that define names at the beginning of the body of the loop `loop` (None: of the
+        kernel), where guards inside that body have not been tested yet."""
         for d in self.definitions:
             if d.loop == loop:
                 others = {key: name for key, name in self.atoms.items() if name != d.name}
@@ -71,7 +72,8 @@ class Naming:
                 yield f"const {kind} {d.name} = {to_c_anywhere(d.index, others, wide)};"
 
     def shortened(self, i: Index) -> Index:
-        """The index i with its base address replaced by a name, if that has one."""
+        """The index i, with its base address replaced by the name of that address, if it has
+        one."""
         if i.key not in self.short:
             named = [base for _, base in self.sums(i) if base.key in self.bases]
             self.short[i.key] = i - named[-1] + self.bases[named[-1].key] if named else i

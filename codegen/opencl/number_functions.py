@@ -24,7 +24,8 @@ WAYS = ("rte", "rtz")
 
 
 def _inside(way: str, least: int, largest: int) -> str:
-    """The text of the float x as an int between two that floats hold; NaN is 0.
+    """The text that converts the float x to an int, bounded to `least` … `largest`, two numbers
+    that floats hold exactly; `way` is the rounding (rte or rtz), and NaN becomes 0.
 
     Numbers are bounded while they are floats: `convert_int_sat` is a call, on some CPUs one for
     every four lanes, and the minimum and maximum of floats are instructions.
@@ -39,8 +40,8 @@ def _bounded(least: int, largest: int) -> str:
 
 
 def _narrow(way: str, least: int, largest: int) -> str:
-    """The text of the float x as an int whose lowest bytes are the nearest whole number between
-    two of at most 16 bits; NaN is 0.
+    """The text that converts the float x to an int whose lowest bytes are x, rounded by `way` (rte
+    or rtz) and bounded to `least` … `largest`, numbers of at most 16 bits; NaN becomes 0.
 
     Added to 2^23 + 2^22, a float of that size is rounded to a whole number, ties to even, which is
     then its lowest bits: one addition for two roundings and a conversion.
@@ -53,8 +54,8 @@ def _narrow(way: str, least: int, largest: int) -> str:
 @dataclass(frozen=True, slots=True)
 class NumberFunction:
     """A function on numbers: the names of the types that it takes and gives; its body, with @ in
-    place of the vector width, and @@ of twice that; the functions that it calls; and the names of
-    its arguments."""
+    place of the vector width, and @@ of twice that; the functions that it calls; the names of its
+    arguments; and its body on NVIDIA's devices, or nothing if that is the same."""
 
     takes: str
     gives: str

@@ -125,8 +125,9 @@ def _locals(kernel: Kernel, spelled: Spellings, body: Sequence[str]) -> list[str
 
 
 def _as_declared(m: Memory, name: str, body: Sequence[str]) -> str:
-    """The scalar type that a local array is declared with: the bits of halves, where the text reads
-    and writes these alone, since OpenCL allows local halves only with an extension."""
+    """The scalar type with which the local array m, called `name` in the text, is declared. OpenCL
+    allows local halves only with an extension, so halves are declared as ushort if the lines `body`
+    read and write only their bits."""
     if m.scalar != "half":
         return in_memory(m)
     text = "\n".join(body)

@@ -1,4 +1,4 @@
-"""Patterns of text that are spelled once for all copies of a statement that spelled-out loops make.
+"""Patterns of text, each spelled once for all copies of a statement that spelled-out loops make.
 
 Copies differ in the places that they read and write, and some in the constants that are folded in
 them. Copies with the same constants share a pattern, whose holes are the places; and a hole keeps
@@ -16,8 +16,8 @@ T = TypeVar("T")
 
 
 class Varying(Generic[T]):
-    """A result that depends on some loops' variables, computed once for each choice of their
-    values."""
+    """A result that depends on the variables of some spelled-out loops (`names`), computed once for
+    each choice of their values."""
 
     __slots__ = ("_made", "_make", "_values_of", "names")
 

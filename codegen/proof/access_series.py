@@ -59,7 +59,8 @@ def lattices(constants: Sequence[int]) -> list[Lattice]:
 
 
 def _joined(parts: Sequence[Lattice]) -> Iterator[Lattice]:
-    """Lattices of the same numbers, in which neighbours of one shape, evenly spaced, are joined."""
+    """Lattices that hold the same numbers as `parts`, in which neighbours of one shape, evenly
+    spaced, are joined."""
     at = 0
     while at < len(parts):
         n, d = _run(parts, at)
@@ -79,8 +80,8 @@ def _run(parts: Sequence[Lattice], at: int) -> tuple[int, int]:
 
 
 def _spread(a: Access, lattice: Lattice) -> Access:
-    """The access that touches the cells of a and of its copies at the other constants of the
-    lattice."""
+    """The access that touches the cells of all copies of the access a whose constants are the
+    numbers of the lattice; the constant of a is the lattice's c."""
     index, loops, more = a.index, [], 1
     for level, (n, d) in enumerate(lattice.steps):
         name = f"{EACH}{level or ''}"

@@ -110,10 +110,11 @@ Node = Touch | Meet | Gather | Loop | Branch | Sequence
 @dataclass(slots=True)
 class Footprint:
     """The footprint of a kernel: the number of values of each id of groups (`groups`) and of
-    work-items in them (`locals`), its accesses, and the claims and demands it makes.
+    work-items in them (`locals`), its accesses, and the claims and demands that it makes.
 
     `respelled` has the index for each global id that is spelled by a group's id and a local one;
-    `root` is the tree of all that the kernel does.
+    `root` is the tree of all that the kernel does; `strangers` are texts
+    on variables and instructions that are not what a proof must take them for.
     """
 
     groups: dict[str, int]

@@ -21,8 +21,8 @@ Pins = tuple[tuple[str, int], ...]
 
 @distinct
 class Item:
-    """An access; with `pins`, (variable, value), as it is made in the iteration in which loops have
-    these values."""
+    """An access; if there are `pins`, pairs (variable, value), only as made in the iteration in
+    which these loop variables have these values."""
 
     access: Access
     pins: Pins = ()

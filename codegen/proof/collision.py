@@ -38,7 +38,7 @@ class Collision:
             yield self.left[name] - self.right[name]
 
     def in_digits(self) -> tuple[Index, ...]:
-        """The equations with each side written in digits."""
+        """The equations, with each side written as the digits of a mixed-radix number."""
         a, b = self.meeting.a.access, self.meeting.b.access
         i, j = digits(substitute(a.index, self.left)), digits(substitute(b.index, self.right))
         return (_overlap(a, b, i, j), *self.equations[1:])

@@ -164,7 +164,8 @@ class _Walker:
                     self.value(inner, where, text, found)
 
     def no_call(self, e: Value) -> None:
-        """Note an instruction inside another value, where perhaps not all lanes come to it."""
+        """Record, among what no proof is known for, the instructions of several lanes that are
+        called inside the value e: perhaps not all lanes reach them."""
         for inner in operands(e):
             if isinstance(inner, Call) and gathers(inner):
                 self.found.strangers.append(f"{inner.instruction.name} inside another value")
@@ -177,7 +178,8 @@ class _Walker:
     # ---- indices
 
     def index(self, index: Index, where: Where, text: str) -> Index:
-        """The index with global ids respelled; its assumptions are recorded as claims."""
+        """The index, at the place `where`, with global ids respelled; its assumptions are recorded
+        as claims, for messages in the words `text`."""
         key = (where, index.key)
         if key not in self.seen:
             if self.found.respelled:
@@ -187,7 +189,8 @@ class _Walker:
         return self.seen[key]
 
     def condition(self, c: Condition, where: Where, text: str) -> Condition:
-        """The condition c with global ids respelled, its assumptions recorded as claims.
+        """The condition c, tested at the place `where`, with global ids respelled; its assumptions
+        are recorded as claims, for messages in the words `text`.
 
         The assumptions in a comparison of c may be proved from those comparisons of c that make
         fewer assumptions, since c holds only if all of them do.

@@ -99,8 +99,8 @@ class _Encoding:
     def add(self, question: Question) -> None:
         """Give a question to the solver.
 
-        What an index assumes is given too where the index is in a condition that holds, not where
-        it is in a denied one: that may be false just where the assumption is.
+        The assumptions of an index are given as facts only if the index is in a condition that
+        holds: a denied condition may be false just where its indices' assumptions are.
         """
         for x in question.zero:
             self.solver.add(self.index(x) == 0)

@@ -102,8 +102,8 @@ def _apart(name: str, data: Data) -> Iterator[tuple[str, Any]]:
 
 
 def require(expected: tuple[str, ...], given: Mapping[str, object], what: str) -> None:
-    """Raise a UserError that names those of the `expected` names which are not `given`; it begins
-    with `what` they are."""
+    """Raise a UserError if some of the `expected` names are not `given`; its message begins with
+    `what` they are, and lists the missing and the expected names."""
     missing = [name for name in expected if name not in given]
     if missing:
         raise UserError(f"{what} {_listed(missing)} missing: expected {_listed(expected)}")

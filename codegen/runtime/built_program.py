@@ -125,9 +125,12 @@ class Program:
         self._held, self._ready = held, False
 
     def launch(self, buffers: Mapping[str, Any]) -> None:
-        """Enqueue on the session's queue with the caller's own pyopencl buffers as inputs and
-        output; copies nothing and waits for nothing. Launches are recorded at the first call with
-        these buffers, which are kept with them as long as they are among the last few."""
+        """Enqueue an inference on the session's queue, with the caller's own pyopencl `buffers`, by
+        name, as inputs and output; nothing is copied or waited for.
+
+        The launches are recorded at the first call with these buffers. The last few sets of
+        buffers, and their launches, are kept.
+        """
         if not buffers or _key(buffers) not in self._recorded:
             self._demand_buffers(buffers)
         self._prepare()
@@ -253,7 +256,8 @@ class Program:
         self._ready = False
 
     def _no_memory(self) -> DeviceMemory:
-        """Memory with no buffer allocated yet; in checking mode, with guard bands.
+        """The memory of the plan with no buffer allocated yet; in checking mode, its buffers will
+        have guard bands.
 
         A simulator gets buffers without bands that share nothing: it reports every access, reads
         too, that leaves a buffer.

@@ -78,8 +78,8 @@ class DeviceMemory:
         self._fill_bands(cell)
 
     def first_change(self, name: str) -> int | None:
-        """The first changed byte in the bands around a buffer, counted from its beginning; None if
-        there is none."""
+        """The position of the first changed byte in the bands around the buffer `name`, counted
+        from the buffer's beginning; None if no byte changed."""
         cell = self.cell(name)
         for start, size in cell.bands():
             band = np.empty(size, np.uint8)
@@ -119,8 +119,8 @@ def _demand_alignment(queue: Queue, plan: Plan) -> None:
 
 
 def stretched(buffers: Sequence[Buffer], gap: int) -> dict[str, tuple[int, int]]:
-    """The start and end of each temporary with its bands, where a gap is put in wherever one begins
-    or ends.
+    """The start and end, by name, of each temporary together with its bands, where `gap` bytes are
+    put into the arena wherever a temporary begins or ends.
 
     Temporaries that shared no bytes still share none, and those that did still do.
     """

@@ -56,7 +56,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A runtime or a device that does not work."""
+    """A runtime or a device that does not work, the reason, and the advice what to do about it."""
 
     platform: str
     name: str
@@ -277,7 +277,8 @@ def _short(library: str) -> str:
 
 
 def _child(library: str, skip: int) -> tuple[list[dict[str, Any]], str | None]:
-    """The messages of a child process that tries a runtime, and how it failed, if it did."""
+    """The JSON objects that a child process prints which tries the devices of a runtime, all but
+    the first `skip`; and the words on how the child failed, or None if it did not."""
     # -P keeps the current folder's modules out; the package's own folder is named instead.
     root = str(Path(__file__).resolve().parent.parent.parent)
     code = (

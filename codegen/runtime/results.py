@@ -17,7 +17,9 @@ class KernelTime:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The device times of a plan over `runs` runs, each the sum over its kernels."""
+    """The device times of a plan over `runs` runs, each run's being the sum over its kernels: the
+    median and the two quartiles, the median of each kernel, and the time of prepack. `gave_up` says
+    that it was too slow to be timed more often."""
 
     median_ns: float
     low_ns: float  # first quartile
@@ -30,7 +32,8 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """An instruction that came out right on a device: by itself, or by shuffles of a sub-group."""
+    """An instruction that came out right on a device: natively or, if `emulated`, by shuffles of a
+    sub-group."""
 
     name: str
     emulated: bool
@@ -46,7 +49,7 @@ class BuildFailed(Exception):
 
 class GroupTooLarge(BuildFailed):
     """Raised where the compiler built a kernel, but the device cannot run work-groups as large as
-    it asks for: they need more registers, for instance, than there are."""
+    the kernel's: they need more registers, for instance, than there are."""
 
 
 class RunFailed(Exception):
@@ -84,7 +87,8 @@ class PoisonFound(Exception):
 
 @contextmanager
 def told(device: str) -> Iterator[None]:
-    """A context that turns the four failures into messages to the user that name the device."""
+    """A context that turns BuildFailed, RunFailed, GuardViolated and PoisonFound into UserErrors
+    that name the device."""
     try:
         yield
     except BuildFailed as error:

@@ -14,7 +14,8 @@ MOST = 1024  # inferences of a batch: a driver's queue is not endless
 
 
 class Series:
-    """Inferences on a queue that is in order and not profiled, their inputs in turns."""
+    """Inferences that are enqueued on a queue that is in order and not profiled; they use the
+    recorded launches in `turns` one after the other, each on buffers of its own."""
 
     def __init__(self, queue: Queue, turns: Sequence[Recorded], clock: Clock) -> None:
         self._queue, self._turns, self._clock = queue, turns, clock

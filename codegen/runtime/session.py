@@ -331,9 +331,9 @@ class Session:
         return kernel
 
     def _most_items(self, kernel: cl.Kernel, launch: Kernel) -> int:
-        """The most work-items of a group that the driver can run a kernel with. A kernel that was
-        compiled for groups of the size launched can run with these: NVIDIA's driver says 256 of
-        each kernel that was compiled for larger ones."""
+        """The most work-items that a group of a kernel can have on this device. If the kernel was
+        compiled for groups of the size of its launch, that size is trusted: NVIDIA's driver says
+        256 of each kernel that was compiled for larger groups."""
         info = cl.kernel_work_group_info
         required = kernel.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, self.handle)
         if tuple(required) == tuple(launch.local_size):

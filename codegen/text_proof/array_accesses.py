@@ -40,8 +40,8 @@ class Arrays:
         return found
 
     def signed(self, e: CExpr, where: Where) -> CExpr:
-        """The int that is made unsigned where an index is `(uint)(int)`, with the demand that it is
-        at least 0, so that both are one number; other indices as they are."""
+        """The expression e of an index; or the int i if e is `(uint)(i)`: then i ≥ 0 is demanded at
+        `where`, so that both have the same value."""
         if not isinstance(e, Cast) or e.kind != Kind("uint") or len(e.parts) != 1:
             return e
         value = self.indices.value(e.parts[0], where)
@@ -53,7 +53,8 @@ class Arrays:
         return e.parts[0]
 
     def element(self, e: Element, where: Where, writes: bool = False) -> Data:
-        """The value of array[index], whose access is recorded."""
+        """The value of the expression array[index]; its access, a write if `writes`, is
+        recorded."""
         storage = self.storage(e.array)
         value = self.indices.value(self.signed(e.index, where), where)
         w = storage.kind.width
@@ -70,8 +71,8 @@ class Arrays:
         return Data(storage.kind)
 
     def pointed(self, e: Pointed, where: Where, writes: bool = False) -> Data:
-        """The value of *(space kind *)&array[index], which must be at a multiple of its own size;
-        halves may be read as their bits."""
+        """The value of the expression *(space kind *)&array[index], whose access is recorded. Its
+        address must be at a multiple of the size of `kind`; halves may be read as their bits."""
         storage = self.storage(e.element.array)
         index = self.indices.int_value(self.signed(e.element.index, where), where).index
         kind, memory = e.kind, storage.memory

@@ -54,7 +54,8 @@ SHOWN = 120  # characters of a line in a message
 def text_footprint(
     text: KernelText, elements: dict[str, int], group: Size, groups: Size
 ) -> Footprint:
-    """The footprint of a kernel's text launched in these groups, on buffers of so many elements."""
+    """The footprint of a kernel's text launched as `groups` groups of `group` work-items along each
+    dimension; `elements` has the length of each buffer, by the name of its parameter."""
     found = Footprint({}, {}, {})
     ids = ids_of(text, found, group, groups)
     walker = _Walker(text, found, ids)
@@ -254,7 +255,8 @@ class _Walker:
         return Loop(name, s.count, body)
 
     def variable(self, name: str, count: int) -> str:
-        """The name of a loop's variable in indices: within a kernel each name has one range."""
+        """The name, in indices, of the variable `name` of a loop of `count` turns: `name`, or, if a
+        loop of another length has that name, a new one, since a name has one range in a kernel."""
         fresh, n = name, 1
         while self.counts.setdefault(fresh, count) != count:
             n += 1

@@ -13,7 +13,8 @@ from codegen.text_reader.read_kernel import read_kernel
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of each row of an array: `each` numbers from `offset` on, of the `whole` row."""
+    """A part of each row of an array, whose rows have `whole` numbers: the `each` numbers that
+    begin at number `offset`."""
 
     offset: int
     each: int
@@ -82,6 +83,7 @@ def _closing(text: str, at: int) -> int:
 
 
 def _place(e: str, part: Part) -> str:
-    """The place of what lay at e."""
+    """The text of the index, in the array of whole rows, of the number that has index e in the
+    array of the parts alone."""
     rows = f"({e}) / {part.each} * {part.whole - part.each}"
     return f"{rows} + {e} + {part.offset}" if part.offset else f"{rows} + {e}"

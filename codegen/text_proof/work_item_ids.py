@@ -22,10 +22,11 @@ Size = tuple[int, int, int]
 
 
 def ids_of(text: KernelText, found: Footprint, group: Size, groups: Size) -> dict[str, list[Index]]:
-    """The ids of each kind, "global", "local" and "group", as indices, by dimension.
+    """For each kind of id ("global", "local" and "group") the ids of that kind as indices, one for
+    each dimension; the variables that they consist of are added to `found`.
 
-    A global id is group · local size + local id; but a variable itself in a kernel without local
-    memory, barriers and instructions of sub-groups that asks for no other id of its dimension.
+    A global id is group · group size + local id. It is one variable if the text asks for no other
+    id of its dimension and has no local memory, barrier or instruction of a sub-group.
     """
     asked = {asked_id(s) for s in statements_in(text.body)}
     shared = any(isinstance(s, Fence) or _is_local(s) for s in statements_in(text.body))

@@ -131,8 +131,8 @@ class Registers:
 
 @distinct
 class ArrayOf:
-    """The declaration space kind name[size], at a multiple of `aligned` bytes (0: as its elements
-    are)."""
+    """The declaration space kind name[size], aligned to a multiple of `aligned` bytes (0: of the
+    size of its elements)."""
 
     space: Space
     kind: Kind

@@ -42,7 +42,8 @@ def expression(tokens: Tokens) -> CExpr:
 
 
 def infix(tokens: Tokens, least: int) -> CExpr:
-    """The next expression of operators that bind at least so tightly, read from left to right."""
+    """The next expression of operators that bind at least as tightly as `least`, read from left to
+    right."""
     left = unary(tokens)
     while (holds := TIGHTNESS.get(tokens.words[tokens.at], 0)) >= least:
         op = tokens.take()

@@ -48,7 +48,8 @@ Axis = Plain | Owned | Joined
 
 
 def joined(outer: Axis, inner: Axis) -> Axis:
-    """The axis of the elements of an array of arrays."""
+    """The axis of the elements of all rows of an array of arrays, one row after the other; `outer`
+    is the axis of the rows, `inner` that of the elements of a row."""
     if isinstance(outer, Plain) and isinstance(inner, Plain):
         return Plain(outer.size * inner.size)
     return Joined(outer, inner)

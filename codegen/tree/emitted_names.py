@@ -12,8 +12,8 @@ PLAIN = re.compile(r"[^A-Za-z0-9_]")
 
 
 def stem(name: str) -> str:
-    """The beginning of names in the text for a program's name; those that begin with an underscore
-    are the compiler's."""
+    """The beginning of names in the text that are made from the program's name `name`: it begins
+    with a letter, as names that begin with an underscore are the compiler's."""
     plain = PLAIN.sub("_", name)
     return plain if plain[:1].isalpha() else f"x{plain}"
 

@@ -108,8 +108,9 @@ class Apply:
 
 @frozen
 class Convert:
-    """The value e as another scalar type, lane by lane; to whole numbers towards zero and to others
-    to nearest, unless `rounding` says otherwise (rte, rtz)."""
+    """The value e as another scalar type, lane by lane: to whole numbers it is rounded towards zero
+    and to others to nearest, unless `rounding` is rte (to nearest) or rtz (towards zero). If it
+    `saturates`, numbers out of range become the nearest in range."""
 
     e: "Value"
     kind: Kind

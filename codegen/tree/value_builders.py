@@ -1,5 +1,5 @@
-"""The making of values: kinds are joined, converted and broadcast here, and vectors are made of
-lanes."""
+"""Builders of values: they find the kind (type and width) that operands have in common, convert and
+broadcast values to it, and put vectors together from lanes."""
 
 # key: e value, w width, i index
 
@@ -105,7 +105,8 @@ def conversion(e: Value, to: Conversion) -> Value:
 
 
 def fitted(e: Value, kind: Kind) -> Value:
-    """The value e as one of another kind: converted, then broadcast."""
+    """The value e, converted to the scalar type of `kind`, and broadcast if `kind` is a vector and
+    e is not."""
     have = kind_of(e)
     if have.scalar != kind.scalar:
         e = _converted(e, Kind(kind.scalar, have.width))
@@ -126,7 +127,8 @@ def _converted(e: Value, kind: Kind) -> Value:
 
 
 def select(condition: Condition, a: Value, b: Value) -> Value:
-    """The value of a choice, nested ones joined: c ? (d ? a : b) : b  =  c && d ? a : b."""
+    """The value that is a where the condition holds and b elsewhere; a choice in a is joined with
+    it if it can be: c ? (d ? a : b) : b = c && d ? a : b."""
     match a:
         case Select(inner, c, d) if d == b:
             return Select(both(condition, inner), c, b)
@@ -153,7 +155,8 @@ def _own_names(e: Value) -> frozenset[str]:
 
 
 def substituted(e: Value, values: dict[str, Index | int]) -> Value:
-    """The value e with values in place of index variables."""
+    """The value e, in which each index variable that `values` names is replaced by what stands
+    there."""
 
     def place(inner: Value) -> Value:
         match inner:

@@ -19,8 +19,10 @@ from ir.text.suggest import no_such
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The choice of one parameter: the candidate values (from `low` to `high`, or the listed
-    `values`, or divisors by `divides`), and the `tests` that they must pass."""
+    """The choice of one parameter: its candidate values (from `low` to `high`, or the listed
+    `values`, or divisors by `divides`), the inequalities that bound it (`caps`), and the `tests`
+    that it must pass. Later choices depend on the parameters `live`, only through the sizes
+    `keys`."""
 
     parameter: str
     low: int
@@ -34,7 +36,8 @@ class Choice:
 
 
 def choices(system: System, found: Bounds, first: Sequence[str] = ()) -> tuple[Choice, ...]:
-    """The choices of a system's parameters in a good order, `first` before the others."""
+    """The choices of a system's parameters, in an order that makes a small graph of points, with
+    `first` before the others; `found` has the bounds of each parameter."""
     unknown = sorted(set(first) - set(system.parameters))
     if unknown:
         raise no_such("parameter", unknown[0], system.parameters)
@@ -78,8 +81,8 @@ def _cost_of_test(r: Relation) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def _seen(a: Size, known: frozenset[str]) -> tuple[Size, ...]:
-    """The sizes over `known` parameters that are all one must know of these to evaluate the size a
-    for any values of the others: the coefficients of the unknown parameters in a."""
+    """The sizes over `known` parameters whose values suffice, beside those of the unknown
+    parameters, to evaluate the size a: the coefficients of the unknown parameters in a."""
     return tuple(_parts_seen(a, known))
 
 

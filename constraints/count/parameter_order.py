@@ -75,8 +75,8 @@ class _Search:
         return reduce(or_, (1 << self.parameters.index(p) for p in members), 0)
 
     def open(self, chosen: int, head: int) -> list[int]:
-        """The numbers of the parameters that may be chosen next; while some of `head` are not
-        chosen, only those."""
+        """The numbers of the parameters that may be chosen after those in `chosen`: those in `head`
+        that are left, or, if none is, all that are left."""
         left = (head & ~chosen) or ~chosen
         return [i for i in range(len(self.parameters)) if left >> i & 1]
 

@@ -13,7 +13,8 @@ def bijection(f: Lam, n: Size) -> tuple[Relation, ...]:
     """The relations under which f is a bijection on 0 … n - 1: none if it always is; if it never
     is, one that never holds.
 
-    The conditions of `stride(s)` are not repeated: the sizes in it set them.
+    The relations that `stride(s)` demands are not among them: they come from the sizes that are
+    written in f.
     """
     try:
         check_bijection(f, n)

@@ -57,7 +57,8 @@ Env = Mapping[str, Known]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """So many terms of a sum, each in a range, and the type in which they are computed."""
+    """The `count` terms of a sum, each in the range `each`, and the type in which they are
+    computed."""
 
     count: int
     each: Range
@@ -96,7 +97,8 @@ def range_of(e: Expr) -> Range:
 
 
 def of_type(t: Type) -> Known:
-    """The range of all numbers of a type; unknown for ints and longs, of which it tells nothing."""
+    """The range of all numbers of a type; for ints and longs it is unknown, as their type says
+    nothing of how large the numbers are."""
     match t:
         case Array(elem, _):
             return of_type(elem)

@@ -17,8 +17,8 @@ from ir.core.types import RANGES, Scalar, is_whole
 
 @lru_cache(maxsize=64)
 def no_overflow(e: Expr) -> tuple[Constraint, ...]:
-    """The constraints that each sum in e of whole numbers, of which the types or the program tell a
-    range, stays within its type."""
+    """The constraints that no sum in e overflows its type: for each sum of whole numbers whose
+    range is known, from their types or from the program."""
     return tuple(c for found in whole_sums(e) for c in _held(found))
 
 

@@ -31,7 +31,8 @@ def hull(a: Range, b: Range) -> Range:
 
 def made(op: str, a: Range, b: Range) -> Range:
     """The range of `x op y` for x in a and y in b, as whole numbers of any size; unknown for
-    operations that are not followed. Those but + - * need operands that have not wrapped around."""
+    operations that are not followed. For operations other than + - *, the operands must not have
+    wrapped around."""
     if op == "max":
         known = [r.least for r in (a, b) if r.least is not None]
         return Range(max(known, default=None), hull(a, b).most)
@@ -65,7 +66,8 @@ def _of_ends(op: str, a: tuple[int, int], b: tuple[int, int]) -> Range:
 
 
 def held(found: Range, t: Type) -> Range:
-    """The range, if numbers of the type t have not wrapped around in it; else unknown."""
+    """The range `found`, if all its numbers are numbers of the type t, so that none has wrapped
+    around; else the unknown range."""
     scalar = scalar_of(t)
     if scalar is None or not is_whole(scalar):
         return UNKNOWN

@@ -44,7 +44,8 @@ class Place(Enum):
 @dataclass(frozen=True, slots=True)
 class Buffer:
     """A buffer of a kernel: its memory, its bytes, and the text of the term that it holds
-    (`origin`)."""
+    (`origin`). Only buffers of one `pool` may share storage, and none with a buffer that is
+    `alone`."""
 
     number: int
     space: Space

@@ -14,7 +14,8 @@ Reads = frozenset[str]
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel: the term that one launch writes to the buffer `output`."""
+    """A kernel: the term that one launch writes to the buffer `output`, and the buffers that it
+    reads; `prepack` if it depends on constants alone."""
 
     output: str
     term: Expr

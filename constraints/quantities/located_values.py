@@ -19,7 +19,8 @@ from ir.core.types import Array, Tuple, Type
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loop:
-    """A map or a reduction around a term, as a loop of `trips` turns."""
+    """A map or a reduction around a term, as a loop of `trips` turns; `level` and `dim` are those
+    of a parallel map, with `level` None for other loops."""
 
     trips: Size
     unrolled: bool = False
@@ -38,14 +39,16 @@ Loops = tuple[Loop, ...]
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The memory in which a value's scalars lie, and the loops whose turns choose among them."""
+    """Where a value's scalars lie: the memory (`space`: global, local, or own for a work-item's),
+    the array in it (`name`; None for own memory), and the loops whose turns choose which scalar of
+    the array is meant."""
 
     space: str  # global, local or own
     name: object = None
     chosen: frozenset[Loop] = frozenset()
 
     def at(self, loop: Loop) -> "Cells":
-        """The cells of one element, chosen by the turns of a loop."""
+        """The cells of one element of the value, the one that the turn of `loop` chooses."""
         if self.space == "own":
             return self
         return Cells(self.space, self.name, self.chosen | {loop})
@@ -59,8 +62,8 @@ class Cells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delayed:
-    """A map that is computed anew at each read, or (by `path`) a component of the tuples that it
-    makes."""
+    """The map of f over xs, an array of `trips` elements, computed anew at each read; if there is a
+    `path`, the component there of the tuples that the map makes."""
 
     f: Lam
     xs: "Value"
@@ -69,11 +72,11 @@ class Delayed:
     path: tuple[int, ...] = ()
 
     def at(self, loop: Loop) -> "Delayed":
-        """The map over the element of its argument that the turns of a loop choose."""
+        """The value of the map at one element: the one of xs that the turn of `loop` chooses."""
         return replace(self, xs=each(self.xs, lambda inner: inner.at(loop)))
 
     def part(self, k: Size) -> "Delayed":
-        """The map over component k of its argument."""
+        """This map with component k of xs in place of xs."""
         return replace(self, xs=each(self.xs, lambda inner: inner.part(k)))
 
 

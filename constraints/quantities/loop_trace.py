@@ -142,8 +142,8 @@ class Trace:
         return self.made(f.body, here.bound(f.pattern, (OWN, given)).inside(loop))
 
     def delayed(self, f: Lam, xs: Value, trips: Size, here: Scope) -> Value:
-        """The location of a map's value: that of its argument for a view; another map is delayed
-        until it is read."""
+        """The location of the value of the map of f over xs: if f only changes layout, that of xs;
+        else a map that is delayed until it is read."""
         if is_view(f.body):
             return self.value(f.body, here.bound(f.pattern, xs))
         return Delayed(f, xs, trips, here.env)

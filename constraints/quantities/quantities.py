@@ -43,7 +43,9 @@ Dims = tuple[Peak, Peak, Peak]
 
 @dataclass(frozen=True, slots=True)
 class KernelQuantities:
-    """The quantities of one launch of a kernel."""
+    """The quantities of one launch of a kernel: work-items along each dimension, work-groups, bytes
+    of local memory (in all, and of each pool) and of private memory, operations in its text, and
+    work."""
 
     output: str
     prepack: bool
@@ -60,7 +62,9 @@ class KernelQuantities:
 
 @dataclass(frozen=True, slots=True)
 class Quantities:
-    """The quantities of a whole program, with global memory counted as the front shows it.
+    """The quantities of a whole program: those of its kernels, and the bytes of each buffer, of the
+    arena of temporaries, of what lives through an inference (`kept`), and of all memory at its
+    peak.
 
     A limit on each amount of a peak is sound: no point takes more than the largest. Of more than
     six temporaries (or local arrays of a kernel) a point may take less: `memory_at` and `local_at`

@@ -38,7 +38,12 @@ Total = tuple[Count, ...]  # the sum of these
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work of one launch of a kernel, as counts in its parameters."""
+    """The work of one launch of a kernel, as counts in its parameters: operations, words that are
+    loaded, bytes that groups load from global memory (`moved`), and times that groups fill local
+    memory (`staged`).
+
+    `operations` and `words` count each lane of a vector, `instructions` and `loads` a vector once.
+    """
 
     operations: Total  # on floats, one for each lane of a vector
     instructions: Total  # the same, a vector's counting once

@@ -131,7 +131,8 @@ class Encoder:
         return q if isinstance(atom, Floor) else self.term_of_rest(atom, q)
 
     def term_of_rest(self, atom: Mod, q: Term) -> Term:
-        """The Z3 variable for the remainder a - b*q, for whole a and b."""
+        """The new Z3 variable that an added fact makes equal to the remainder a - b*q, where the
+        atom is a mod b and q is the term of the quotient."""
         rest = self.variable("r")
         (x, d), (y, e) = self._pair(atom.a), self._pair(atom.b)
         self.facts.append(rest * d * e == x * e - y * d * q)
