@@ -43,6 +43,7 @@ class Profile:
     # Results that a work-item should keep: at least as many as hide the latency of a multiply-add
     # where no other work-items do, at most as many as its registers hold.
     results: tuple[int, int] = (1, 2**31)
+    sub_groups: bool = True  # of 32 work-items, with shuffles: instructions of one can be emulated
     instructions: tuple[str, ...] = ()  # of the table, those that the device carries out itself
 
 
@@ -65,9 +66,10 @@ MALI_G72 = Profile(
     unsigned_addresses=True,  # 2 to 17 % fewer instructions, by Mesa's compiler and by family
     # Half of the registers: operands and addresses take the others. Mesa's compiler spills with 48.
     results=(1, 32),
-    # Of 64 variants of three families for G72, none spilled with up to 38 words in arrays, and all
-    # did with more (docs/results/mali.md).
+    # By Mesa's compiler for G72 all variants of four families with more than 40 words in arrays
+    # spilled, and of most families none with at most 38 (docs/results/mali.md).
     array_words=38,
+    sub_groups=False,
 )
 
 DOTS = ("dot_ss", "dot_uu")

@@ -43,9 +43,11 @@ def multiplications(kernels: Sequence[Kernel]) -> int:
     return sum(n * _products(e) for k in kernels for n, e in _stored(k))
 
 
-def scalings(kernels: Sequence[Kernel]) -> int:
-    """The number of products of floats by ±2^k that are not part of a fused multiply-add."""
-    return sum(n * _scalings(e) for k in kernels for n, e in _stored(k))
+def scalings(kernels: Sequence[Kernel], fused: bool = False) -> int:
+    """The number of products of floats by ±2^k that are not part of a fused multiply-add; with
+    `fused`, of those that are, too."""
+    ways = ("*", "fma") if fused else ("*",)
+    return sum(n * _scalings(e, ways) for k in kernels for n, e in _stored(k))
 
 
 def _stored(k: Kernel) -> Iterator[tuple[int, Value]]:
@@ -109,8 +111,8 @@ def _products(value: Value) -> int:
     return sum(kind_of(e).width for e in found if not _by_power(e))
 
 
-def _scalings(value: Value) -> int:
-    found = (e for e in subvalues(value) if _multiplies(e, ("*",)))
+def _scalings(value: Value, ways: Sequence[str]) -> int:
+    found = (e for e in subvalues(value) if _multiplies(e, ways))
     return sum(kind_of(e).width for e in found if _by_power(e))
 
 

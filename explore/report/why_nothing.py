@@ -27,6 +27,11 @@ def no_candidate(
             f"no variant needs only {show_bytes(max_memory)} of memory: the program's inputs and "
             f"output alone are {show_bytes(least)}"
         )
+    if not results:
+        return (
+            "no form of these families is for this device: it lacks their instructions and the "
+            "sub-groups to emulate them, or they lose more than is allowed"
+        )
     return f"no variant satisfies the constraints: {'; '.join(_why(results))}"
 
 

@@ -8,6 +8,8 @@ from random import Random
 from constraints.devices import Profile
 from explore.options.options import Domain
 from ir.core.nodes import Program
+from ir.instructions.entry import Entry
+from ir.instructions.table import TABLE
 from rewrites.families.all_families import BY_DEFAULT, forms
 from rewrites.tuning.family import Form
 
@@ -100,12 +102,16 @@ def _suited(
     that inputs may hold.
 
     Where a device has the instructions of none, all forms of a family that was asked for by name
-    are suited, because they can be emulated, and none of another.
+    are suited if they can be emulated, and none of another.
     """
     right = (form for form in forms(p, family) if form.loses <= 2 * max_error)
     every = [form for form in right if form.largest >= largest]
     own = [form for form in every if form.instructions <= set(profile.instructions)]
-    return own or (every if asked else ())
+    if own or not asked or profile.sub_groups:
+        return own or (every if asked else ())
+    return [
+        form for form in every if not any(isinstance(TABLE[n], Entry) for n in form.instructions)
+    ]
 
 
 def _drawn(every: Sequence[Form], profile: Profile, seed: int) -> list[Form]:

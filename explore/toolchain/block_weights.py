@@ -68,7 +68,7 @@ class _Weights:
         for node in body:
             if isinstance(node, Branch) and (_leaves(node.then) or _leaves(node.otherwise)):
                 counter, turns = self.counted(node)
-                self.values.counters[counter] = self.drawn(turns)
+                self.values.counters[counter] = self.drawn(counter, turns)
                 return turns
         raise UnknownTurns
 
@@ -110,12 +110,12 @@ class _Weights:
             raise UnknownTurns
         return made.numbers[0]
 
-    def drawn(self, turns: int) -> Numbers:
-        """Values of a counter, one for each work-item: all are as frequent, in an order of their
-        own."""
+    def drawn(self, counter: int, turns: int) -> Numbers:
+        """Values of a counter, one for each work-item: all are as frequent, in an order that no
+        other counter has."""
         count = self.values.items.count
         even = np.arange(count, dtype=np.int64) * turns // count
-        return np.random.default_rng(turns).permutation(even)
+        return np.random.default_rng(counter).permutation(even)
 
 
 def _leaves(nodes: Sequence) -> bool:

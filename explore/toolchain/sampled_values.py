@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from explore.toolchain.shader_ir import Made, Operand
+from explore.toolchain.shader_ir import MERGE, Made, Operand
 
 Numbers = NDArray[np.int64]
 Known = Numbers | None
 Size = tuple[int, int, int]
 
-SAMPLED = 1 << 13  # work-items, where there are more
+SAMPLED = 1 << 14  # work-items, where there are more; others count several times
 MASK = (1 << 32) - 1
 LANES = "xyzw"
 
@@ -41,12 +41,14 @@ class Items:
 
 
 def items_of(global_size: Size, size: Size, seed: int = 0) -> Items:
-    """All work-items of a launch, or, if they are many, some drawn at random."""
+    """All work-items of a launch, each as often, so that there are enough to draw the turns of
+    loops for; or, if they are many, some drawn at random."""
     groups = [-(-a // n) for a, n in zip(global_size, size, strict=True)]
     lengths = [*groups, *size]
     count = int(np.prod(np.asarray(lengths, dtype=np.float64)))
     if count <= SAMPLED:
-        each = np.indices(lengths).reshape(6, -1).astype(np.int64)
+        all_once = np.indices(lengths).reshape(6, -1).astype(np.int64)
+        each = np.tile(all_once, -(-SAMPLED // count))
     else:
         random = np.random.default_rng(seed)
         each = np.stack([random.integers(0, n, SAMPLED) for n in lengths]).astype(np.int64)
@@ -149,6 +151,7 @@ LAWS: Mapping[str, Law] = {
     "umul_high": (2, lambda a, b: (_unsigned(a) * _unsigned(b)) >> 32),
     "b2i32": (1, lambda a: (a != 0).astype(np.int64)),
     **{f"b{w}csel": (3, _chosen) for w in ("", 16, 32)},
+    MERGE: (3, _chosen),
     **{f"ige{w}": (2, lambda a, b: _truth(a >= b)) for w in ("", 8, 16, 32)},
     **{f"ilt{w}": (2, lambda a, b: _truth(a < b)) for w in ("", 8, 16, 32)},
     **{f"ieq{w}": (2, lambda a, b: _truth(a == b)) for w in ("", 8, 16, 32)},

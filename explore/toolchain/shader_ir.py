@@ -13,11 +13,13 @@ ENTRY = re.compile(r"^(?:MESA: info: )?impl \S+ \{$", re.MULTILINE)
 _BLOCK = re.compile(r"(?:(?:con|div) )?block b(\d+):")
 _IF = re.compile(r"if %(\d+)(?:\.([xyzw]))? \{")
 _MADE = re.compile(r"(?:(?:con|div)\s+)?\d+(?:x(\d+))?\s+%(\d+) = (@?[\w.]+) ?(.*)")
+_COMES_FROM = re.compile(r"b(\d+): %(\d+)")
 _OPERAND = re.compile(r"%(\d+)(?:\.([a-p]+))?")
 _NUMBER = re.compile(r"0x([0-9a-f]{1,16})")
 _BASE = re.compile(r"decl_var .* base_(?:global_invocation|workgroup)_id \(\d+, (\d{1,6}), 0\)")
 BASE_BYTES = 32  # of an offset: four longs
 MOST_LINES = 1 << 20
+MERGE = "merge"  # a value after a branch: of the condition and of what each side makes
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,21 +105,37 @@ class _Reader:
             elif line in ("break", "continue"):
                 found.append(Leave(line))
             elif found:
-                self.instruction(line, found[-1])
+                self.instruction(line, found[-1], found[-2] if len(found) > 1 else None)
         return tuple(found), ""
 
-    def instruction(self, line: str, inside: Node) -> None:
-        """Take in the definition or the store of a line of the block `inside`."""
+    def instruction(self, line: str, inside: Node, before: Node | None) -> None:
+        """Take in the definition or the store of a line of the block `inside`, which stands after
+        the node `before`."""
         m = _MADE.match(line)
         operation = m[3].split(".")[0] if m else line.split(" ", 1)[0]
         if m:
             operands = tuple(Operand(int(n), lanes) for n, lanes in _OPERAND.findall(m[4]))
             numbers = tuple(int(n, 16) for n in _NUMBER.findall(m[4]))
             is_number = operation == "load_const"
-            self.made[int(m[2])] = Made(operation, operands, numbers if is_number else ())
+            self.made[int(m[2])] = (
+                _merge(before, m[4])
+                if operation == "phi" and isinstance(before, Branch)
+                else Made(operation, operands, numbers if is_number else ())
+            )
         if isinstance(inside, Block) and operation:
             lanes = 1 if m is None or operation.startswith("@") else int(m[1] or 1)
             inside.operations[operation] += lanes
+
+
+def _merge(branch: Branch, operands: str) -> Made:
+    """The definition of a value after a branch: what comes of one side where its condition holds,
+    what comes of the other elsewhere."""
+    by_block = {int(block): Operand(int(n)) for block, n in _COMES_FROM.findall(operands)}
+    sides = [side for side in (branch.then, branch.otherwise) if side]
+    last = [side[-1].number if isinstance(side[-1], Block) else -1 for side in sides]
+    if len(last) < 2 or {*last} != {*by_block}:
+        return Made("phi", tuple(by_block.values()))
+    return Made(MERGE, (branch.condition, by_block[last[0]], by_block[last[1]]))
 
 
 def shader(printed: str) -> Shader | None:

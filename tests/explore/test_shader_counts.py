@@ -2,6 +2,7 @@
 them, and what time that makes."""
 
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -127,9 +128,82 @@ def test_laws_of_values_keep_to_32_bits(name: str) -> None:
 def test_ids_are_those_of_the_launch() -> None:
     items = items_of((6, 4, 1), (3, 2, 1))
     x, y, _ = items.global_ids()
-    assert sorted(zip(x.tolist(), y.tolist(), strict=True)) == [
-        (a, b) for a in range(6) for b in range(4)
-    ]
+    often = Counter(zip(x.tolist(), y.tolist(), strict=True))
+    assert often.keys() == {(a, b) for a in range(6) for b in range(4)}
+    assert len({*often.values()}) == 1
+
+
+MERGED = """impl __wrapped_k_ {{
+    block b0:    // preds:
+    32x3    %6 = @load_global_invocation_id
+    32      %2 = load_const ({bound:#010x})
+    32      %3 = load_const ({below:#010x})
+    32     %20 = ilt32 %6.x, %2
+    if %20 {{
+        block b1:// preds: b0
+        32     %21 = ilt32 %6.x, %3
+    }} else {{
+        block b2:// preds: b0
+        32     %22 = load_const (0xffffffff)
+    }}
+    block b3:    // preds: b1 b2
+    32     %30 = phi {sides}
+    if %30 {{
+        block b4:// preds: b3
+    }} else {{
+        block b5:// preds: b3
+    }}
+}}
+"""
+
+
+@pytest.mark.parametrize("sides", ["b1: %21, b2: %22", "b2: %22, b1: %21"])
+def test_a_condition_that_branches_make_is_known(sides: str) -> None:
+    """`x >= bound || x < below`, as compilers make it of two branches."""
+    below, bound = sorted(random.sample(range(65), 2))
+    kernel = shader(MERGED.format(bound=bound, below=below, sides=sides))
+    assert kernel is not None
+    found = weights(kernel, items_of((64, 1, 1), (8, 1, 1)))
+    assert found[4] == pytest.approx((64 - bound + below) / 64)
+    assert found[5] == pytest.approx((bound - below) / 64)
+
+
+def test_counters_of_loops_with_as_many_turns_are_apart() -> None:
+    """A branch on the counter of the inner of two loops, inside one on that of the outer."""
+    inner = """loop {{
+        block b{0}:
+        32     %{0}1 = phi b0: %0 (0x0), b6: %{0}69
+        32     %{0}15 = ige32 %{0}1, %1
+        if %{0}15 {{
+            block b{0}2:
+            break
+        }} else {{
+            block b{0}3:
+        }}
+        block b{0}4:
+        32     %{0}20 = ilt32 %{0}1, %2
+        if %{0}20 {{
+            block b{0}5:
+            {1}
+        }} else {{
+            block b{0}6:
+        }}
+        block b{0}7:
+        32     %{0}68 = load_const (0x00000001)
+        32     %{0}69 = iadd %{0}1, %{0}68 (0x1)
+    }}"""
+    head = """impl __wrapped_k_ {
+    block b0:    // preds:
+    32      %0 = load_const (0x00000000)
+    32      %1 = load_const (0x00000004)
+    32      %2 = load_const (0x00000001)
+    """
+    kernel = shader(head + inner.format(7, inner.format(8, "")) + "\n}\n")
+    assert kernel is not None
+    found = weights(kernel, items_of((2, 1, 1), (1, 1, 1)))
+    assert found[75] == 1  # of four turns, the first
+    assert found[84] == 4
+    assert found[85] == pytest.approx(1.0, rel=0.1)  # of four of four
 
 
 def code(**done: float) -> KernelCode:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from constraints.devices import CPU, H200, Profile
+from constraints.devices import CPU, H200, MALI_G72, Profile
 from constraints.quantities.quantities import peak_at, quantities
 from explore.options.options import Options
 from explore.record_book.recalled import Hint
@@ -135,3 +135,12 @@ def test_few_points_are_drawn_of_a_form_that_takes_long_to_compile() -> None:
     assert isinstance(drawn, Derived)
     assert isinstance(hurried, Derived)
     assert 0 < len(hurried.variants) < len(drawn.variants) == COUNT
+
+
+@pytest.mark.parametrize(("device", "some"), [(CPU, True), (MALI_G72, False)])
+def test_matrix_forms_are_none_where_no_sub_group_can_emulate_them(
+    device: Profile, some: bool
+) -> None:
+    program = parse_file(EXAMPLES / "vgg.lift", {"C": 16, "M": 16, "W": 14, "H": 14})
+    found = tasks(program, device, families=("matrix",), budget=10, seed=0)
+    assert bool(found) is some
