@@ -9,30 +9,19 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from explore.files.whole_files import write_whole
+from explore.files.static_page import write_page
 from explore.options.units import show_bytes, show_time
 from explore.report.palette import colours
-from explore.report.run_html import Scale, scale_over
+from explore.report.plane import Plane, place, plane_over
 from explore.results.front import front
 from explore.results.records import Failed, Record, latest
 
-WIDE, HIGH, LEFT, RIGHT, TOP, BOTTOM = 900, 380, 80, 30, 14, 40
-POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'"
+WIDE, HIGH = 900, 380
 STYLE = """
-:root { color-scheme: light dark; --ink: #1b1f24; --soft: #5b6470; --line: #d5d9df; --page: #fff; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e9ee; --soft: #9aa4b1; --line: #313842; --page: #14171b; }
-}
-body { margin: 0 auto; max-width: 1300px; padding: 20px; color: var(--ink); background: var(--page);
-  font: 14px/1.5 system-ui, sans-serif; }
 .sides { display: grid; grid-template-columns: repeat(auto-fit, minmax(300px, 1fr)); gap: 24px; }
 .sides > section { min-width: 0; overflow-x: auto; }
-table { border-collapse: collapse; } td, th { padding: 2px 10px; text-align: right; }
-td:first-child, th:first-child { text-align: left; }
-tr { border-bottom: 1px solid var(--line); } .on { font-weight: 650; }
-h2 { font-size: 16px; } a { color: inherit; }
-svg { width: 100%; height: auto; } svg text { font-size: 11px; fill: var(--soft); }
-.axis { stroke: var(--soft); fill: none; } .swatch { display: inline-block; width: 11px;
+td:first-child, th:first-child { text-align: left; } .on { font-weight: 650; }
+h2 { font-size: 16px; } a { color: inherit; } .swatch { display: inline-block; width: 11px;
   height: 11px; border-radius: 50%; margin-right: 6px; }
 """
 
@@ -120,26 +109,14 @@ def _memory(of: Across) -> int | None:
 
 
 def write_sides(file: Path, name: str, sides: Sequence[Side]) -> None:
-    """Write the page of a program's runs on several devices, which links to the report of each."""
-    write_whole(file, side_page(name, sides))
-
-
-def side_page(name: str, sides: Sequence[Side]) -> str:
-    """The HTML of a program's runs side by side: their fronts in one plane, a table for each, and
-    what each variant of a front takes on every device."""
+    """Write the page of a program's runs on several devices, which links to the report of each:
+    their fronts in one plane, a table for each, and what each variant of a front takes on every
+    device."""
     inks = _inks(sides)
-    title = escape(f"{name} on {len(sides)} devices")
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<title>{title}</title><style>{STYLE}</style></head><body>
-<h1>{title}</h1>
-{_plane(sides, inks)}
+    body = f"""{_plane(sides, inks)}
 <div class="sides">{"".join(map(_section, sides, inks))}</div>
-<h2>Variants of a front on every device</h2>{_across_table(sides)}
-</body></html>
-"""
+<h2>Variants of a front on every device</h2>{_across_table(sides)}"""
+    write_page(file, f"{name} on {len(sides)} devices", body, STYLE)
 
 
 def _inks(sides: Sequence[Side]) -> list[str]:
@@ -173,48 +150,25 @@ def _cell(text: str) -> str:
 
 
 def _plane(sides: Sequence[Side], inks: Sequence[str]) -> str:
-    """The picture of all fronts: memory to the right and time upwards, both logarithmic."""
+    """The picture of all fronts in one plane."""
     fronts = [front(side.records) for side in sides]
-    points = [r for best in fronts for r in best]
-    if not points:
+    places = [place(r) for best in fronts for r in best]
+    if not places:
         return "<p>No variant ran to the end.</p>"
-    x, right = scale_over([_bytes(r) for r in points], LEFT, WIDE - RIGHT)
-    y, up = scale_over([r.time_ns or 1.0 for r in points], HIGH - BOTTOM, TOP)
-    ticks = [
-        f'<text x="{x(n):.1f}" y="{HIGH - BOTTOM + 16}" text-anchor="middle">{show_bytes(n)}</text>'
-        for n in right
-    ]
-    ticks += [
-        f'<text x="{LEFT - 6}" y="{y(n) + 4:.1f}" text-anchor="end">{show_time(n)}</text>'
-        for n in up
-    ]
-    drawn = "".join(
-        _line(side, best, ink, (x, y)) for side, best, ink in zip(sides, fronts, inks, strict=True)
-    )
-    return (
-        f'<svg viewBox="0 0 {WIDE} {HIGH}" role="img" aria-label="the fronts of all devices">'
-        f'<path class="axis" d="M{LEFT} {TOP}V{HIGH - BOTTOM}H{WIDE - RIGHT}"/>'
-        f"{drawn}{''.join(ticks)}"
-        f'<text x="{WIDE - RIGHT}" y="{HIGH - 6}" text-anchor="end">memory</text>'
-        f'<text x="{LEFT + 6}" y="{TOP + 10}">time</text></svg>'
-    )
+    plane = plane_over(places, WIDE, HIGH)
+    lines = [_line(*each, plane) for each in zip(sides, fronts, inks, strict=True)]
+    return plane.picture("".join(lines), "the fronts of all devices")
 
 
-def _line(side: Side, best: Sequence[Record], ink: str, scales: tuple[Scale, Scale]) -> str:
+def _line(side: Side, best: Sequence[Record], ink: str, plane: Plane) -> str:
     """The SVG of a front as a stepped line through its points, from the variant of least memory to
     the fastest."""
-    x, y = scales
-    at = [(x(_bytes(r)), y(r.time_ns or 1.0), r) for r in sorted(best, key=_bytes)]
+    points = sorted(best, key=place)
+    at = [plane.at(place(r)) for r in points]
     path = "".join(
-        f"M{a:.1f} {b:.1f}" if n == 0 else f"H{a:.1f}V{b:.1f}" for n, (a, b, _) in enumerate(at)
+        f"M{x:.1f} {y:.1f}" if n == 0 else f"H{x:.1f}V{y:.1f}" for n, (x, y) in enumerate(at)
     )
-    marks = "".join(
-        f'<circle cx="{a:.1f}" cy="{b:.1f}" r="4.5" fill="{ink}">'
-        f"<title>{escape(f'{side.where}: {r.variant.id}, {_told(r)}')}</title></circle>"
-        for a, b, r in at
-    )
-    return f'<path d="{path}" fill="none" stroke="{ink}" stroke-width="1.5"/>{marks}'
-
-
-def _bytes(record: Record) -> float:
-    return float(max(1, record.memory_bytes or 1))
+    told = [escape(f"{side.where}: {r.variant.id}, {_told(r)}") for r in points]
+    style = f'fill="{ink}"'
+    marks = [plane.dot(place(r), 4.5, style, t) for r, t in zip(points, told, strict=True)]
+    return f'<path d="{path}" fill="none" stroke="{ink}" stroke-width="1.5"/>{"".join(marks)}'

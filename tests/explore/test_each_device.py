@@ -12,7 +12,7 @@ from explore.__main__ import main
 from explore.commands.each_device import explored_on_each, folder_names, shifts
 from explore.commands.whose_hands import Workplace
 from explore.options.options import Options
-from explore.report.side_by_side import Side, across, side_lines, side_page
+from explore.report.side_by_side import Side, across, side_lines, write_sides
 from explore.results.front import front
 from explore.run.run import Run
 from explore.run.source import Source
@@ -48,7 +48,7 @@ def test_folders_are_named_after_devices_and_no_two_alike() -> None:
     assert names == ["intel-xeon-2-1-ghz", "nvidia-h200", "nvidia-h200-2", "device"]
 
 
-def test_sides_tell_what_a_variant_of_one_front_takes_on_the_other_device() -> None:
+def test_sides_tell_what_a_variant_of_one_front_takes_on_the_other_device(tmp_path: Path) -> None:
     here, there = (tuple(sample_run(60, seed)) for seed in (1, 2))
     shared = replace(here[0], outcome=there[0].outcome)
     sides = [Side("A <one>", "a", here), Side("B", "b", (shared, *there[1:]))]
@@ -57,7 +57,8 @@ def test_sides_tell_what_a_variant_of_one_front_takes_on_the_other_device() -> N
     for row in rows.values():
         assert any(row.on_front)
         assert {r.variant.id for r in row.records if r is not None} == {row.id}
-    lines, page = list(side_lines(sides)), side_page("conv", sides)
+    write_sides(tmp_path / "sides.html", "conv", sides)
+    lines, page = list(side_lines(sides)), (tmp_path / "sides.html").read_text(encoding="utf-8")
     assert len(lines) == 2 + 1 + len(rows) + 1
     for name in rows:
         assert name in page
