@@ -254,16 +254,23 @@ def told(name: str, t: str, way: Way, copied: Way, floats: Way, session: Session
     )
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
+def options_of(words: str | None, types: str) -> argparse.ArgumentParser:
+    """The options of a benchmark of these layers, with a help text and the types it takes by
+    default."""
+    options = argparse.ArgumentParser(description=words)
     options.add_argument("layers", nargs="*", metavar="LAYER", default=list(LAYERS))
     options.add_argument("--device")
     options.add_argument("--megabytes", type=int, default=128)
-    options.add_argument("--tries", type=int, default=24)
     options.add_argument("--rounds", type=int, default=9)
     options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--types", default=types, help=f"of {', '.join(TO)}")
+    return options
+
+
+def main() -> None:
+    options = options_of(__doc__, ",".join(TO))
+    options.add_argument("--tries", type=int, default=24)
     options.add_argument("--stored", action="store_true")
-    options.add_argument("--types", default=",".join(TO))
     given = options.parse_args()
     session = open_device(choose(given.device))
     print(f"{session.device.name}: an image of {given.megabytes} MiB in floats")

@@ -15,7 +15,7 @@ import argparse
 import statistics
 from pathlib import Path
 
-from benchmarks.storage import LAYERS, TO, Way, alike, built, copy, layer, told
+from benchmarks.storage import Way, alike, built, copy, layer, options_of, told
 from codegen.runtime.session import Session, choose, open_device
 from explore.api import explore
 from explore.results.front import usable
@@ -81,16 +81,10 @@ def _median(way: Way, by_processor: bool) -> float:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("layers", nargs="*", metavar="LAYER", default=list(LAYERS))
-    options.add_argument("--device")
-    options.add_argument("--megabytes", type=int, default=128)
+    options = options_of(__doc__, "float,half,char")
     options.add_argument("--variants", type=int, default=200)
     options.add_argument("--time-limit", default="90s")
     options.add_argument("--families", default="naive,registers")
-    options.add_argument("--types", default="float,half,char", help=f"of {', '.join(TO)}")
-    options.add_argument("--rounds", type=int, default=9)
-    options.add_argument("--seed", type=int, default=0)
     options.add_argument("--out", default="runs/storage")
     given = options.parse_args()
     given.stored = False
