@@ -4,8 +4,8 @@ its scripts ran.
 The browser is driven by its DevTools protocol over two pipes: a document is read when the page says
 that it is drawn, so that a busy machine may take long."""
 
+import atexit
 import json
-import re
 import shutil
 import subprocess
 import tempfile
@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,6 +33,10 @@ DRAWN = """new Promise(go => {
   new MutationObserver(look).observe(main, { attributes: true });
   look();
 })"""
+WITHOUT_SCRIPTS = """(() => {
+  for (const script of document.querySelectorAll('script')) script.remove();
+  return document.documentElement.outerHTML;
+})()"""
 TURN = "await new Promise(go => setTimeout(go));"  # in which the page shows what was clicked
 
 
@@ -52,8 +57,8 @@ def page(browser: str, text: str, folder: Path, then: str = "", place: str = "")
         tab.visit(f"{file.as_uri()}{place}")
         tab.evaluate(DRAWN)
         tab.evaluate(f"(async () => {{ {then} }})()")
-        document = tab.evaluate("document.documentElement.outerHTML")
-    return re.sub(r"<script.*?</script>", "", document, flags=re.DOTALL)
+        document: str = tab.evaluate(WITHOUT_SCRIPTS)
+    return document
 
 
 @dataclass(slots=True)
@@ -108,27 +113,46 @@ class Tab:
 
 @contextmanager
 def opened(browser: str) -> Iterator[Tab]:
-    """A tab of a browser that is started with a new profile, and ended afterwards; `browser` is its
-    path."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        command = ["sh", "-c", ON_PIPES, browser, *FLAGS, f"--user-data-dir={profile}"]
-        started = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        late = threading.Timer(LONGEST, started.kill)
-        late.start()
-        with started:
-            assert started.stdin is not None
-            assert started.stdout is not None
-            try:
-                yield fresh_tab(Tab(started.stdin, started.stdout))
-            finally:
-                started.kill()
-                late.cancel()
+    """A new tab of a browser (its path), with a profile of its own, which is closed afterwards. The
+    browser is started by the first test that needs it, and goes on until the tests end."""
+    process, root = running(browser)
+    late = threading.Timer(LONGEST, process.kill)
+    late.start()
+    try:
+        profile = root.ask("Target.createBrowserContext")
+        tab = fresh_tab(root, profile)
+        try:
+            yield tab
+        finally:
+            root.asked = tab.asked
+        root.ask("Target.disposeBrowserContext", **profile)
+        root.events.clear()
+    except BaseException:
+        process.kill()  # the next test starts another one
+        running.cache_clear()
+        raise
+    finally:
+        late.cancel()
 
 
-def fresh_tab(browser: Tab) -> Tab:
-    """A new, empty tab in the browser that the tab `browser` belongs to."""
-    target = browser.ask("Target.createTarget", url="about:blank")["targetId"]
+@cache
+def running(browser: str) -> tuple[subprocess.Popen[bytes], Tab]:
+    """A browser that was started with a new folder for its data, and the connection to it. It is
+    ended with this process."""
+    folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    command = ["sh", "-c", ON_PIPES, browser, *FLAGS, f"--user-data-dir={folder.name}"]
+    started = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    atexit.register(folder.cleanup)
+    atexit.register(started.kill)  # before the folder goes
+    assert started.stdin is not None
+    assert started.stdout is not None
+    return started, Tab(started.stdin, started.stdout)
+
+
+def fresh_tab(browser: Tab, profile: dict[str, str]) -> Tab:
+    """A new, empty tab with a profile, of the browser to which `browser` is connected."""
+    target = browser.ask("Target.createTarget", url="about:blank", **profile)["targetId"]
     found = browser.ask("Target.attachToTarget", targetId=target, flatten=True)
     return Tab(browser.to, browser.back, found["sessionId"], browser.asked)
