@@ -14,7 +14,7 @@ from ir.core.types import BFLOAT, HALF, Scalar, is_whole, leaves
 from ir.meaning.inputs import Data
 from ir.meaning.interpret import evaluate
 from tests.fuzz.wide_inputs import wide_inputs
-from tests.support.agreement import alike, arrays
+from tests.support.agreement import alike, arrays, makes_whole_of_reals
 
 HELD = {"half": 2.0**11, "bfloat": 2.0**8}  # whole numbers below this are exact
 LOST = {"float": 1e-5, "half": 2e-2, "bfloat": 0.16}  # of the largest, by functions and sums
@@ -36,7 +36,8 @@ class Wanted:
     arrays: tuple[Numbers, ...]
     scale: float
     shaken: tuple[float, ...]
-    ints: tuple[bool, ...]  # nothing but ints make an int
+    ints: tuple[bool, ...]
+    of_reals: bool  # whole numbers are made of real ones: what is rounded may become the next
     narrowest: str  # of the real types that occur
 
     @property
@@ -47,8 +48,10 @@ class Wanted:
     def allowed(self, k: int, rounding: float) -> float:
         """The largest error that numbers of the k-th array may have, if the way to make them loses
         up to `rounding` machine epsilons."""
-        known = 0.0 if self.ints[k] else rounding * EPSILON * self.scale
-        if self.exact or self.ints[k]:
+        known = rounding * EPSILON * self.scale
+        if self.ints[k]:
+            return 1.0 if rounding and self.of_reals else 0.0
+        if self.exact:
             return known
         return known + LOST[self.narrowest] * self.scale + SHAKEN * self.shaken[k]
 
@@ -72,7 +75,8 @@ def wanted(program: Program, seed: int) -> Wanted | None:
         return None
     shaken = tuple(largest([a - b]) for a, b in zip(meant, single, strict=True))
     ints = tuple(is_whole(leaf) for leaf in leaves(type_of(program.body)))
-    return Wanted(inputs, tuple(meant), scale, shaken, ints, narrowest(program))
+    of_reals = makes_whole_of_reals(program)
+    return Wanted(inputs, tuple(meant), scale, shaken, ints, of_reals, narrowest(program))
 
 
 def largest(found: list[Numbers]) -> float:

@@ -5,12 +5,10 @@ the largest often."""
 
 import numpy as np
 
-from ir.core.conversions import CONVERSIONS
-from ir.core.nodes import Program, Unary
-from ir.core.terms import subterms
-from ir.core.type_rules import type_of
-from ir.core.types import RANGES, is_whole
+from ir.core.nodes import Program
+from ir.core.types import RANGES
 from ir.meaning.inputs import STORED, Data, Numbers, random_inputs
+from tests.support.agreement import makes_whole_of_reals
 
 ENDS = 0.3  # of the numbers are the least or the largest
 
@@ -23,7 +21,7 @@ def wide_inputs(p: Program, seed: int) -> dict[str, Data]:
     are rounded on devices, and what is rounded otherwise may become another whole number.
     """
     rng = np.random.default_rng(seed)
-    most = 1 if _rounds(p) else 8
+    most = 1 if makes_whole_of_reals(p) else 8
     return {name: _wide(x, most, rng) for name, x in random_inputs(p, seed).items()}
 
 
@@ -42,9 +40,3 @@ def _range(x: Numbers) -> tuple[int, int]:
     """The least and the largest number of the type of x."""
     (name,) = (name for name, stored in STORED.items() if stored == x.dtype)
     return RANGES[name]
-
-
-def _rounds(p: Program) -> bool:
-    """True if a program makes whole numbers of real ones."""
-    made = (e for e in subterms(p.body) if isinstance(e, Unary) and e.op in CONVERSIONS)
-    return any(is_whole(CONVERSIONS[e.op].target) and not is_whole(type_of(e.e)) for e in made)
