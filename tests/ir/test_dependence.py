@@ -56,7 +56,7 @@ def test_what_changes_a_result_of_layers_is_read() -> None:
     """For random networks, as many elements of each input are reported as read as change a result
     when they change; for a constant, the report may also be that none is."""
     exact = 0
-    for seed in range(60):
+    for seed in range(30):
         p = network(seed)
         if not small(p):
             continue
@@ -65,7 +65,7 @@ def test_what_changes_a_result_of_layers_is_read() -> None:
             name = x.var.name
             assert found[name] == wanted[name] or (x.const and found[name] == 0), (seed, name)
         exact += found == wanted
-    assert exact > 30
+    assert exact > 15
 
 
 CONV = """

@@ -476,7 +476,7 @@ CHAINS = st.integers(0, 2**64 - 1).map(layout_chain)
 
 
 @pytest.mark.no_cover
-@settings(max_examples=1200, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(CHAINS)
 def test_layout_chains_mean_what_their_loops_do(chain: tuple[Var, Expr]) -> None:
     xs, e = chain
@@ -527,7 +527,7 @@ def test_reductions_are_left_folds(name: str, node: Fold) -> None:
 
 
 @pytest.mark.no_cover
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(CHAINS, st.sampled_from(sorted(BODIES)), st.booleans())
 def test_reductions_of_layout_chains(chain: tuple[Var, Expr], body: str, small: bool) -> None:
     xs, e = chain
@@ -750,7 +750,7 @@ def two_rows(xs: Expr) -> Expr:
 
 
 @pytest.mark.no_cover
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(
     CHAINS,
     st.sampled_from([lambda xs: dot(xs, xs), sum_through, sums_of_windows, two_rows]),
