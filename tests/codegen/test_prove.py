@@ -703,7 +703,7 @@ KINDS_OF_FAULT = {
 @pytest.mark.no_cover
 def test_random_kernels_are_never_proved_if_the_simulator_finds_fault() -> None:
     count = Counter[str]()
-    for seed in range(300):
+    for seed in range(150):
         tree = Maker(seed).kernel()
         wrong, proof = faults(tree), prove(tree)
         assert not (wrong and proof.ok), f"seed {seed}: {wrong}"
@@ -712,7 +712,7 @@ def test_random_kernels_are_never_proved_if_the_simulator_finds_fault() -> None:
         assert told <= real, f"seed {seed}: {wrong}, yet {proof.summary()}"
         count["wrong" if wrong else "proved" if proof.ok else "open"] += 1
     assert count["proved"] > 8 * count["open"], count
-    assert min(count["wrong"], count["proved"]) > 60, count
+    assert min(count["wrong"], count["proved"]) > 30, count
 
 
 def test_every_verdict_says_what_it_is_about() -> None:

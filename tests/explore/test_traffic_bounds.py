@@ -129,7 +129,7 @@ def test_no_variant_moves_less_than_its_bound(family: str, shape: dict[str, int]
     whole = Bounds(operations(p), moved_bytes(p), products=products(p))
     assert whole.products is not None
     first, *others = forms(p, family)
-    for form in (first, *Random(f"{family} {shape}").sample(others, min(2, len(others)))):
+    for form in (first, *Random(f"{family} {shape}").sample(others, min(1, len(others)))):
         try:
             lowering = lower(p, form)
         except Refused:

@@ -69,7 +69,7 @@ def test_arrays_of_each_type_go_from_files_to_files(
     assert np.array_equal(meant.astype(np.float64), expected.astype(np.float64))
 
 
-@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("types", ["halves", "bfloats", "bytes"])
 def test_a_variant_of_each_type_is_found_and_exported_with_hosts_that_agree(
     types: str, tmp_path: Path, device: Device
 ) -> None:

@@ -1,16 +1,16 @@
-"""A fixture that switches the optimisation of OpenCL compilers off, for folders whose tests ask
-what kernels compute and not how fast. Optimisation takes compilers most of their time. The other
-folders test the kernels as users get them."""
+"""A fixture that switches the optimisation of OpenCL compilers off, for folders and files of tests
+that ask what kernels compute and not how fast; each imports it. Optimisation takes compilers most
+of their time. The other tests are of kernels as users get them."""
 
 from collections.abc import Iterator
 
 import pytest
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def quick_builds() -> Iterator[None]:
-    """A fixture: in all tests of a folder, and in the processes that they start, kernels are built
-    without optimisation."""
+    """Build kernels without optimisation in all tests of a folder or file, and in the processes
+    that they start."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYOPENCL_BUILD_OPTIONS", "-cl-opt-disable")
         yield

@@ -22,6 +22,7 @@ from ir.parse import parse
 from rewrites.adjoint.program import gradient
 from rewrites.families.all_families import first
 from tests.support.agreement import Case, disagreement, example
+from tests.support.quick_builds import quick_builds as quick_builds
 
 SEED = int(os.environ.get("SEED") or secrets.randbits(16))
 LAYERS = {  # an example, the parameter, and its sizes

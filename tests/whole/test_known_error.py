@@ -20,6 +20,7 @@ from ir.parse import parse
 from rewrites.engine.meaning_check import operations
 from rewrites.families.all_families import forms
 from rewrites.tuning.lower import lower
+from tests.support.quick_builds import quick_builds as quick_builds
 
 CONV = """
 conv(const weights : [[[[float]C]K]K]M, image : [[[float]C]H]H) =

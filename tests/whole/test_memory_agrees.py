@@ -16,6 +16,7 @@ from constraints.relations.relations import holds
 from explore.building.promise_check import disagreements
 from explore.space.lowering import bound, lowering
 from ir.parse import parse
+from tests.support.quick_builds import quick_builds as quick_builds
 
 MATRIX = """
 mm(a : [[float]1]16, b : [[float]1]7) = reduce(0.0, (s1, u1) -> s1 + u1, join(map(r0 ->

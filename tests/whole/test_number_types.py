@@ -18,6 +18,7 @@ from ir.text.show import show
 from rewrites.engine.refused import Refused
 from rewrites.families.all_families import first
 from tests.support.families import BILINEAR, LOWERING
+from tests.support.quick_builds import quick_builds as quick_builds
 
 CONVOLUTION = """
 conv(const weights : [[[[{w}]4]3]3]8, const biases : [{b}]8, image : [[[{x}]4]8]8) =

@@ -23,6 +23,7 @@ from tests.support.quantised import (
     tflite_twice,
 )
 from tests.support.quantised_kernels import tried
+from tests.support.quick_builds import quick_builds as quick_builds
 
 SEED = os.environ.get("SEED") or secrets.token_hex(4)
 CASES, ON_DEVICES = 200, 10

@@ -18,6 +18,7 @@ from rewrites.engine.refused import Refused
 from rewrites.families.all_families import forms
 from rewrites.tuning.lower import lower
 from rewrites.tuning.lowering import Lowering
+from tests.support.quick_builds import quick_builds as quick_builds
 
 CONVOLUTION = """
 conv(const weights : [[[[{t}]4]3]3]5, image : [[[{t}]4]15]14) =
