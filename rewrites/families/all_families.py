@@ -48,14 +48,14 @@ BY_DEFAULT = tuple(name for name, family in FAMILIES.items() if family.by_defaul
 
 
 def family_named(name: str) -> str:
-    """The name itself if a family has it; else a user's error that lists the families."""
+    """The name itself if a family has it; else UserError, which lists the families."""
     if name not in FAMILIES:
         raise no_such("family", name, FAMILIES)
     return name
 
 
 def form_named(p: Program, family: str, name: str) -> Form:
-    """The form of a family that has this name; else a user's error that lists the forms."""
+    """The form of a family that has this name; else UserError, which lists the forms."""
     found = {form.name: form for form in forms(p, family_named(family))}
     if name not in found:
         raise no_such("form", name, found, of=f"family {family}")

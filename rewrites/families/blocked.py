@@ -59,7 +59,13 @@ LX, LY, TR, TC, V, K, S, P = map(named, ("lx", "ly", "tr", "tc", "v", "k", "s", 
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """The choices of a form of the family `blocked` that are not numbers."""
+    """The choices of a form of the family `blocked` that are not numbers.
+
+    `split`: parts of the reduction are stored, and summed by a second kernel. `ahead`: the next
+    chunk is loaded while this one is used. `sliced`: each slice of a work-group makes a part of the
+    reduction. `along`: columns are loaded along the reduction, in vectors. `own`: so many outer
+    columns (-1: all but the last) have products of their own.
+    """
 
     choices: Choices
     split: bool = False  # the reduction in parts, summed by a second kernel

@@ -25,8 +25,8 @@ def _with_windows(_: frozenset[str], strategy: Strategy) -> Strategy:
 
 @dataclass(frozen=True, slots=True)
 class _Storing:
-    """The forms of a family that stores one of these views; all of them have the traits
-    `common`."""
+    """The forms, for a program, of a family that stores one of `views`: those of `blocked` and
+    `registers`. All of them have the traits `common`, which are left out of their names."""
 
     family: str
     views: Views

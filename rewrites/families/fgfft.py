@@ -95,8 +95,8 @@ def _rows_transformed(params: frozenset[str], form: Fine, p: Products, r: Rows) 
 
 
 def _sums_stored(params: frozenset[str], layout: Layout, e: Expr) -> Rewritten | None:
-    """The term with its sums of products of spectra moved out of the maps over rows, and stored.
-    `params` are the names of the program's parameters."""
+    """The term e with its sums of products of spectra moved out of the maps over rows, and stored;
+    Refused if there is no such sum. `params` are the names of the program's parameters."""
     place = place_where(e, lambda t: isinstance(t, Let) and is_sums(t.value))
     if place is None:
         raise Refused(

@@ -44,7 +44,13 @@ BACK = (TO_REAL, BACKWARD)
 
 @dataclass(frozen=True, slots=True)
 class Fine:
-    """The choices of a form of the families `fgfft` and `fft` that are not numbers."""
+    """The choices of a form of the families `fgfft` and `fft` that are not numbers.
+
+    `products`: spectra are stored, and their products made by this form of another family (None: in
+    the kernel that transforms back). `shared`: several work-items make a row's transforms. `three`:
+    products of complex numbers are three real ones, not four (Gauss). `regular`: rows of spectra
+    are transformed again, along every dimension of windows.
+    """
 
     products: Registers | Blocked | None = (
         None  # sums of products of spectra are stored, and made this way

@@ -73,16 +73,17 @@ TILES = ("batch", "row tiles", "tiles down", "tiles across")
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """The choices of a form of the family `fused` that are not numbers."""
+    """The choices of a form of the family `fused` that are not numbers. If `joined`, a kernel and
+    one that makes its operands become one nest of maps over windows."""
 
     choices: Choices
     joined: bool = False  # the kernel and one that makes its operands are one nest of windows
 
 
 def fused(params: frozenset[str], form: Fused) -> Strategy:
-    """The strategy that lowers each kernel of a program together with those that make its operands,
-    and kernels without such operands as the family `registers` does. `params` are the names of the
-    program's parameters."""
+    """The strategy that lowers each kernel of a program together with those that make its operands;
+    kernels without such operands are lowered by the family `registers`. `params` are the names of
+    the program's parameters."""
     lowered = seq(
         one_each(params, normalise),
         in_place,
@@ -102,7 +103,7 @@ def fused(params: frozenset[str], form: Fused) -> Strategy:
 
 
 def _compared(e: Expr) -> bool:
-    """True for a comparison of real numbers that asks if they are equal."""
+    """True if e asks if two real numbers are equal, or not equal."""
     return isinstance(e, Binary) and e.op in ("==", "!=") and not is_whole(type_of(e.a))
 
 
@@ -133,8 +134,8 @@ def _arranged(dims: Dims) -> Nest:
 
 
 def _apart(pixels: Nest) -> Strategy:
-    """The strategy that makes a work-group copy, for its tile of `pixels`, what the tile reads of
-    another kernel's results to local memory, and read its windows there."""
+    """The strategy by which a work-group copies to local memory what its tile of `pixels` reads of
+    another kernel's results, and reads its windows from that copy."""
     blocks = _in_blocks(_in_tiles(pixels))
     return _over_groups(blocks, copied_tiles(blocks.count(*TILES), _copied_by_group))
 

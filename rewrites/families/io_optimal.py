@@ -88,8 +88,8 @@ TILES = ("batch", "tiles down", "tiles across", "row tiles")
 
 
 def _nest(ahead: bool, dims: Dims, sums: int, channel: int) -> Strategy:
-    """The strategy for the nest of maps of a kernel; `channel` is which of its nested sums becomes
-    the outermost loop."""
+    """The strategy for the nest of maps of a kernel around `sums` nested sums; number `channel` of
+    these becomes the outermost loop."""
     down, across = dims.columns[-2:-1], dims.columns[-1:]
     batch = (*dims.batch, *dims.columns[:-2])
     chunks = {"down": chunked(TY), "across": chunked(TX)} if down else {"across": chunked(TX)}
@@ -136,7 +136,8 @@ def _stage(ahead: bool, t: Expr) -> Strategy:
 
 @dataclass(frozen=True, slots=True)
 class IoOptimal:
-    """The choices of a form of the family `io-optimal` that are not numbers."""
+    """The choices of a form of the family `io-optimal` that are not numbers. If `ahead`, the next
+    channel is loaded while this one is used."""
 
     choices: Choices
     ahead: bool

@@ -48,7 +48,12 @@ KAPPA, SIGMA, OMEGA, V = map(named, ("kappa", "sigma", "omega", "v"))
 
 @dataclass(frozen=True, slots=True)
 class Lift:
-    """The choices of a form of the family `lift` that are not numbers."""
+    """The choices of a form of the family `lift` that are not numbers.
+
+    `stored_sums`: partial sums are completed by a second kernel. `vectors`: `v` products are made
+    at a time. `unrolled`: loops over products are spelled out. `coalesced`: neighbouring work-items
+    read neighbouring elements.
+    """
 
     choices: Choices
     stored_sums: bool = False  # partial sums are completed by a second kernel

@@ -61,7 +61,13 @@ TR, TC, SR, SC, S = map(named, ("tr", "tc", "sr", "sc", "s"))
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """The choices of a form of the family `matrix` that are not numbers."""
+    """The choices of a form of the family `matrix` that are not numbers.
+
+    `instruction` makes the products, of these `parts` of numbers. `patch`: a group stages the patch
+    under its pixels, in these chunks. `tiles`: sums over images are sums over tiles of this side.
+    `split`: parts of sums are stored, and added by a second kernel. `in_runs`: what lanes load is
+    laid out in every run.
+    """
 
     choices: Choices
     instruction: str
@@ -124,8 +130,8 @@ def kernel(form: Matrix, e: Expr) -> Rewritten | None:
 
 
 def _kept_in_parts(form: Matrix, entry: Entry) -> Strategy:
-    """The strategy that stores what a kernel reads in the parts of its numbers that are
-    multiplied."""
+    """The strategy by which arrays that are stored for a kernel hold, instead of each number, the
+    parts of it that the instruction `entry` multiplies."""
     f = form.parts.of_number(entry)
     return skip if f is None else stage("stored as it is multiplied", stored_mapped(f))
 
@@ -272,8 +278,8 @@ def _traits(chunks: Chunks) -> tuple[Trait, ...]:
 
 
 def _ways(takes: Scalar, given: set[Scalar | Vector]) -> tuple[Parts | None, Parts | None]:
-    """What of numbers of the types `given` an instruction that takes numbers of another type may
-    multiply, in one product and in three."""
+    """The parts of numbers of the types `given` that an instruction which takes numbers of the type
+    `takes` may multiply: in one product, and in three. None where it can multiply none."""
     if takes in (BFLOAT, HALF) and given == {FLOAT}:
         return Parts.NARROW, Parts.HIGH_AND_LOW
     if takes == FLOAT:

@@ -60,7 +60,14 @@ from rewrites.tuning.stored_forms import ALL_VIEWS, FLIPPED, ITEMS, Views, chose
 
 @dataclass(frozen=True, slots=True)
 class Registers:
-    """The choices of a form of the family `registers` that are not numbers."""
+    """The choices of a form of the family `registers` that are not numbers.
+
+    `level`: a block is made by a work-group of one work-item, or by a work-item that the term puts
+    in no group. `tall`: a block has two dimensions of columns. `taps_inside`: the longest reduction
+    is the outermost loop. `swept`: a worker makes a line of blocks, one after the other.
+    `in_vectors`: numbers of several steps are loaded as a vector. `in_pairs`: the products of two
+    steps are added before they go into a sum.
+    """
 
     choices: Choices
     level: Level = Level.GROUP
@@ -90,8 +97,8 @@ def kernel(params: frozenset[str], form: Registers, e: Expr) -> Rewritten | None
 
 
 def in_blocks(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
-    """The strategy that lowers a kernel with these rows and columns to a block of registers for
-    each work-item. `params` are the names of the program's parameters."""
+    """The strategy that lowers a kernel, with the rows and columns of `dims`, to a block of
+    registers for each work-item. `params` are the names of the program's parameters."""
     if not dims.rows and not dims.columns:
         raise Refused(
             "expected rows or columns, found no dimension in which results differ in one operand"

@@ -51,7 +51,12 @@ ROWS = named("tr") * V
 
 @dataclass(frozen=True, slots=True)
 class Dots:
-    """The choices of a form by dot products, except its parameters."""
+    """The choices of a form by dot products that are not numbers.
+
+    `instruction` makes four products. `level`: a block is made by a work-group of one work-item, or
+    by a work-item that the term puts in no group. `tall`: a block has two dimensions of columns.
+    `across`: operands are loaded in vectors of results.
+    """
 
     choices: Choices
     instruction: str

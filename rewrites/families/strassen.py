@@ -64,7 +64,9 @@ from rewrites.tuning.family import Family, Form, Products, Trait, Way, parameter
 
 @dataclass(frozen=True, slots=True)
 class Strassen:
-    """The choices of a form of the family `strassen` that are not numbers."""
+    """The choices of a form of the family `strassen` that are not numbers: how often a product
+    becomes seven (`levels`; 0 for a product of complex numbers, which becomes three), and the form
+    that makes these products."""
 
     levels: int  # how often a product becomes seven; 0 where it is of complex numbers
     products: Registers | Blocked  # how these are made

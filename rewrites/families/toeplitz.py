@@ -54,7 +54,8 @@ from rewrites.tuning.stored_forms import AHEAD, ITEMS, TRAITS
 
 @dataclass(frozen=True, slots=True)
 class Toeplitz:
-    """The choices of a form of the family `toeplitz` that are not numbers."""
+    """The choice of a form of the family `toeplitz` that is no number: the form of another family
+    that makes the products with Toeplitz matrices."""
 
     products: Registers | Blocked  # how the products with the matrices are made
 

@@ -65,7 +65,9 @@ Products = Registers | Blocked | Fused
 
 @dataclass(frozen=True, slots=True)
 class Winograd:
-    """The choices of a form of the family `winograd` that are not numbers."""
+    """The choices of a form of the family `winograd` that are not numbers: tiles have m results a
+    side, and `products` is the form that makes the products between transforms, as matrix products
+    (None: element by element)."""
 
     m: int  # results a side of a tile
     products: Products | None  # of matrices, or element by element
@@ -87,8 +89,8 @@ def winograd(params: frozenset[str], form: Winograd) -> Strategy:
 
 
 def _transformed(params: frozenset[str], s: Strategy) -> Strategy:
-    """The strategy that applies s to each kernel which s can transform, and leaves the others.
-    `params` are the names of the program's parameters."""
+    """The strategy that applies s to each kernel which s can transform, and leaves the other
+    kernels as they are. `params` are the names of the program's parameters."""
     return seq(separate(params, normalise), divided(or_apart(s), attempt(carried)))
 
 

@@ -172,8 +172,8 @@ def _plain(xs: Sequence[Fraction]) -> tuple[Row, Fraction]:
 
 
 def block_product(c: int, a: int, b: int) -> int:
-    """The tensor entry of a product of 2 × 2 block matrices C_ij = Σ_k A_ik B_kj, in the order 2i +
-    j, 2i + k, 2j + k."""
+    """The tensor entry T[c][a][b] of a product of 2 × 2 block matrices C_ij = Σ_k A_ik B_kj: 1
+    where c = 2i + j, a = 2i + k and b = 2j + k, else 0."""
     (i, j), (p, k), (q, l) = divmod(c, 2), divmod(a, 2), divmod(b, 2)
     return int(i == p and j == q and k == l)
 
@@ -189,7 +189,8 @@ def strassen() -> Bilinear:
 
 
 def complex_product(y: int, a: int, b: int) -> int:
-    """The tensor entry of a product of complex numbers (a0 + a1 i) (b0 + b1 i)."""
+    """The tensor entry T[y][a][b] of a product of complex numbers (a0 + a1 i) (b0 + b1 i): the
+    factor of a_a b_b in part y of the result."""
     return (1 if y or not a else -1) * int((a + b) % 2 == y)
 
 

@@ -65,8 +65,8 @@ def _each(f: Callable[[Expr], Expr], xs: Expr, more: Size) -> Expr:
 
 
 def _operands(e: Expr) -> tuple[Expr, Expr] | None:
-    """The two arrays of rows, xs and ys, of which e multiplies each with each; None if e is no
-    matrix product."""
+    """The two arrays of rows, xs and ys, if e multiplies every row of xs with every row of ys; None
+    if e is no matrix product."""
     match e:
         case Map(Lam(Var(x, _), Map(Lam(Var(y, _), Reduce(z, f, Zip(parts))), ys)), xs):
             names = [p.name for p in parts if isinstance(p, Var)]

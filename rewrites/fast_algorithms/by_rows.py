@@ -199,8 +199,8 @@ def _dot(xs: Expr, ys: Expr) -> Expr:
 
 
 def sum_of_rows(x: Expr, g: Expr, sums: int, term: Callable[[Expr, Expr], Expr] = slid) -> Expr:
-    """The sum over pairs of rows of x and g, nested `sums` deep, of one row slid along the
-    other."""
+    """The sum over pairs of rows of x and g, nested `sums` deep, of term(row of x, row of g): by
+    default, the row of x slid along that of g."""
     if not sums:
         return term(x, g)
     row, kernel = x, g

@@ -58,9 +58,9 @@ def correlate(e: Map) -> Expr | None:
     """A row of x slid along g becomes the inverse transform of the product of their spectra
     (convolution theorem).
 
-    The length l, a power of two, is no less than the row, so nothing wraps around. Where the row is
-    padded with zeros, both sides may share them: what is left of it together with the longer side
-    is no longer than l. Of real numbers half of a spectrum is enough: rdft, irdft.
+    The length l is a power of two, no less than the row, so nothing wraps around. Where the row is
+    padded with zeros at both ends, one run of zeros may stand for both: the row without its shorter
+    padding is no longer than l. Of real numbers half of a spectrum is enough: rdft, irdft.
     """
     match e:
         case Map(Lam(_, Reduce(_, _, Zip((_, g)))), Slide(_, 1, x)) if _numbers(x, g):

@@ -1,7 +1,7 @@
 """Laws of Fourier transforms: a long one from short ones (Cooley and Tukey), and the shortest
 spelled out.
 
-They hold of numbers; in floating point each stage of a transform adds its rounding.
+The laws hold of exact numbers; in floating point each stage of a transform adds its rounding.
 """
 
 # key: zs complex numbers, xs real numbers, n length, r radix, s sign, k frequency

@@ -56,7 +56,7 @@ def block(first: int, last: int, left: int = 0) -> Strategy:
     """The strategy that moves the maps from position `first` to `last` inside the reduction,
     innermost first.
 
-    `left` is the number of inner reductions of a nest that they stay outside of.
+    In a nest of reductions the maps stay outside of the `left` innermost ones.
     """
     inward = hoist(left)
     return seq(*(seq(nested(n, inward), simplify) for n in reversed(range(first, last + 1))))

@@ -15,8 +15,8 @@ from rewrites.nest.spine import nest
 
 
 def carried(e: Expr) -> Rewritten | None:
-    """The term e with what its reduction's function uses from the maps around it made operands of
-    the reduction."""
+    """The term e, in which the reduction takes as operands what its function uses of the variables
+    of maps around it."""
     names = frozenset(name for m in nest(e) for name in bound(m.f))
     return attempt(outermost(_levels(names)))(e)
 

@@ -29,8 +29,8 @@ class Dims:
     columns: tuple[int, ...]
 
     def beside_one(self) -> "Dims":
-        """The dimensions inside one more map, at position 0, which becomes the rows or columns that
-        are missing."""
+        """These dimensions in a nest with one more map around it, at position 0; that map is the
+        rows, or the columns, or both, where there were none."""
         batch, rows, columns = (
             tuple(1 + d for d in side) for side in (self.batch, self.rows, self.columns)
         )
@@ -156,12 +156,12 @@ def parts_of(maps: Sequence[Map]) -> set[int]:
 
 
 def sided(e: Expr) -> Dims:
-    """The dimensions of e as `classify` finds them, but with rows wherever there are two
-    dimensions.
+    """The dimensions of e's nest as batch, rows and columns: those of `classify`, but with rows
+    wherever there are two dimensions.
 
-    Where no operand is shared by all columns, the innermost dimension that reaches every operand
-    becomes the rows, else the innermost column. Parts of sums, as many as a parameter says, stay in
-    the batch if there is anything else.
+    Where `classify` finds no rows, the innermost dimension of the batch becomes the rows, or,
+    without a batch, the innermost column. Parts of sums, as many as a parameter says, stay in the
+    batch if there is anything else. Refused if the sum adds parts that another kernel makes.
     """
     dims = classify(e)
     if dims.rows:

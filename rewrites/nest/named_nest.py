@@ -106,8 +106,8 @@ class Nest:
         return self._if_any(name, told).called(name, chunks, inside)
 
     def divided(self, name: str, s: Strategy, outer: str, inner: str, *after: Strategy) -> "Nest":
-        """The nest with the map of a name as two, which s makes of it; `after` it, strategies move
-        views outside."""
+        """The nest with the map called `name` as two, `outer` and `inner`, which s makes of it;
+        then views are moved outside, and the strategies `after` applied."""
         cut = seq(nested(self._only(name), s), perfect, simplify, *after)
         return self._if_any(name, stage(outer, cut)).called(name, outer, inner)
 

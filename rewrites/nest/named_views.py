@@ -33,8 +33,8 @@ def stored_as(dims: Labels, names: Iterable[str], s: Strategy = skip) -> Strateg
 
 
 def exchanged(levels: Iterable[int], s: Strategy) -> Strategy:
-    """The strategy that applies s where neighbouring dimensions are exchanged, at these levels one
-    after the other."""
+    """The strategy that exchanges neighbouring dimensions of an array, at these levels one after
+    the other, applies s to the array seen so, and exchanges them back."""
     for level in reversed([*levels]):
         s = seq(transpose_inner(level=level), of_array(s))
     return s

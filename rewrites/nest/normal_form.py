@@ -68,9 +68,9 @@ _fused: Strategy = exhaust(_fuse)
 
 
 def _epilogue(e: Expr) -> Rewritten | None:
-    """The let e of a value with sums in it as one term: the value stands where it is read, fused
-    with the maps there. None if the body has sums too, or would read an array of sums more than
-    once."""
+    """The let e, whose value has sums in it, as one term: the value stands where the body reads it,
+    fused with the maps there. None if the body has sums too, or if the term would read an array of
+    sums more than once."""
     if not isinstance(e, Let) or not has_reduction(e.value) or has_reduction(e.body):
         return None
     done = seq(inline_once(), _fused)(e)

@@ -1,8 +1,8 @@
 """Sums prepared before a nest is lowered: without zero points, or kept in another type.
 
 The laws of zero points and accumulators are about one sum over all of its terms, so nests of sums
-become one sum first. What a sum started from is added to it afterwards: sums in there, such as that
-of the weights, are then made once by kernels of their own.
+become one sum first. The initial value of a sum is added to it afterwards: sums in that value, such
+as that of the weights, are then made once by kernels of their own.
 """
 
 # key: e term, s strategy
@@ -21,8 +21,8 @@ from rewrites.number_laws.zero_points import zero_points_out
 
 
 def _prepared(name: str, law: Rule, s: Strategy) -> Strategy:
-    """The strategy that makes sums flat and applies s, told as a stage; it fails where s does not
-    use the law."""
+    """The strategy that makes sums flat and applies s, told as a stage called `name`; it fails
+    where s does not use `law`."""
     whole = stage(name, seq(flat, exhaust(join_reduce()), s))
 
     def run(e: Expr) -> Rewritten | None:
@@ -50,8 +50,8 @@ def sums_in_float() -> Strategy:
 
 @remembered
 def sums_in_int() -> Strategy:
-    """The strategy that keeps sums of bytes in ints where floats hold all of them exactly, and what
-    is then chosen or saturated, too."""
+    """The strategy that keeps sums of bytes in ints where floats hold all of them exactly; a max or
+    min of such sums, or their conversion to narrow numbers that saturates, is then of ints, too."""
     released = seq(release_init(), outermost(sum_in_int()))
     sums = exhaust(choice(sum_in_int(), released))
     ints = seq(sums, exhaust(choice(choice_in_int(), saturated_int())))

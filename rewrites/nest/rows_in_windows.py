@@ -24,7 +24,11 @@ from rewrites.nest.sums_of_products import Products
 @dataclass(frozen=True, slots=True)
 class Rows:
     """A dimension along which windows slide: it reads data[…][step window + gap tap + first] and
-    taps[…][tap]."""
+    taps[…][tap].
+
+    `window` and `tap` are loop indices, `data_dim` and `taps_dim` the dimensions of the two arrays
+    that they go along, and `sums` the other indices that products are summed over.
+    """
 
     data: Access
     taps: Access
@@ -128,7 +132,7 @@ def _reached(r: Rows, i: Index) -> Rows:
 
 def _inside(r: Rows, i: Index) -> range:
     """The steps of the sum over i at which each coordinate may be inside its array; all steps if
-    there are none."""
+    there is none at which all may be."""
     first, last = 0, i.size
     for a in (r.data, r.taps):
         for c, size in zip(a.coordinates, shape_of(type_of(a.base)), strict=False):
@@ -141,7 +145,8 @@ def _inside(r: Rows, i: Index) -> range:
 
 
 def slid_along(p: Products) -> list[Rows]:
-    """The rows of one operand in each dimension along which windows of several places slide."""
+    """The rows of one operand, in each dimension along which windows of several places slide; of
+    the two operands, the one with more such dimensions is taken."""
     found = ([*_rows(p, x, g)] for x, g in (p.operands, p.operands[::-1]))
     return max(([r for r in rows if r.tap.size > 1] for rows in found), key=len)
 

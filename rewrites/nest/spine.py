@@ -88,10 +88,11 @@ def core(e: Expr) -> Expr:
 
 
 def computed(e: Expr) -> Rewritten | None:
-    """The program's result e made a copy where it is a view, so that a kernel computes it.
+    """The result e of a kernel as a copy of itself if it is a view, so that the kernel computes
+    something; else e unchanged.
 
-    A view of what is computed is copied too, where the maps that compute it do not make the results
-    themselves.
+    Elements that are computed are copied too, if the maps on the spine make arrays of them and not
+    single numbers.
     """
     shown = is_pointwise(strip(e)) and isinstance(type_of(core(e)), Array)
     if (shown or is_view(strip(e))) and isinstance(type_of(e), Array):

@@ -25,8 +25,12 @@ from rewrites.nest.spine import nest
 
 @dataclass(frozen=True, slots=True)
 class Windowed:
-    """A nest of maps over images or groups, windows and kernels, around a sum: its dimensions, the
-    numbers of some of its maps, and the sizes of the windows."""
+    """A nest of maps over images or groups, windows and kernels, around a sum.
+
+    `dims` are its dimensions; `batch` counts the maps outside of the first over windows, and `own`
+    those of them (one at most) whose elements have kernels of their own. Windows have these
+    `sizes`, and there are so many (`counts`), the outermost dimension first.
+    """
 
     dims: Dims
     batch: int  # maps outside the first over windows
@@ -89,7 +93,8 @@ def windowed(e: Expr) -> Windowed:
 
 
 def of_floats(parts: Iterable[Expr]) -> None:
-    """Refuse terms that hold numbers of other types than float: transforms are of floats alone."""
+    """Raise Refused if one of the terms `parts` holds numbers of another type than float:
+    transforms are of floats alone."""
     others = {show_type(t) for part in parts for t in leaves(type_of(part)) if t != FLOAT}
     if others:
         found = ", ".join(sorted(others))

@@ -44,7 +44,7 @@ from rewrites.transforms.tile_transforms import products as multiplied
 @dataclass(frozen=True, slots=True)
 class Planes:
     """The positions of a nest's maps: those over planes alone, those over kernels, and those over
-    windows."""
+    windows; and the sizes of the windows."""
 
     planes: tuple[int, ...]
     kernels: tuple[int, ...]

@@ -46,8 +46,8 @@ def _around(e: Expr) -> Rewritten | None:
 
 
 def on_sums(s: Strategy) -> Strategy:
-    """The strategy that applies s to a nest of sums; if something is done to the sums, they are
-    stored first."""
+    """The strategy that applies s to a nest of sums; if it has an epilogue, the sums are stored
+    first, and s is applied to the kernel that makes them."""
 
     def run(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)
@@ -60,7 +60,7 @@ def on_sums(s: Strategy) -> Strategy:
 
 def or_apart(s: Strategy) -> Strategy:
     """The strategy that applies s, or, where s refuses, applies s to the sums alone and leaves
-    their epilogue to a kernel."""
+    their epilogue to a kernel of its own."""
 
     def run(e: Expr) -> Rewritten | None:
         try:

@@ -40,8 +40,8 @@ divided: Strategy = exhaust(
 
 
 def in_registers(e: Expr) -> Rewritten | None:
-    """The term e with the value of every let that computes in private memory, its loops spelled
-    out."""
+    """The term e, in which the value of every let that computes something is made in private
+    memory, with its loops spelled out."""
     return everywhere(when(_computes, of_value(seq(unrolled_spine, to_private()))))(e)
 
 

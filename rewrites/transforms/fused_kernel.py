@@ -48,7 +48,9 @@ from rewrites.transforms.tile_transforms import divided, has_table, sums, transf
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """The choices of a kernel that makes products and transforms their sums."""
+    """The choices of a kernel that makes products and transforms their sums: `panel` kernels lie
+    side by side in memory, and maps go over `level`. If `whole`, it transforms the data too, again
+    for every block of kernels."""
 
     panel: Size  # kernels that lie side by side in memory
     level: Level = Level.GLOBAL
@@ -68,10 +70,11 @@ def kernels_of(s: Strategy) -> Strategy:
 
 
 def in_one_kernel(level: Level, outer: int, points: int) -> Strategy:
-    """The strategy that lowers results transformed from sums, in blocks in which the sum is
-    outermost.
+    """The strategy that lowers a nest whose results are transforms of sums, in blocks of results
+    inside one loop over the steps of the sums; maps over blocks go over `level`.
 
-    There are `outer` maps over tiles and one over kernels around the results.
+    There are `outer` maps over tiles and one over kernels around the results. The sums of a tile
+    have `points` dimensions.
     """
     blocks = (
         standing(outer=outer - 1, tiles=1, kernels=1)

@@ -40,7 +40,7 @@ SHORT = 32  # rows of twice as many numbers, and longer ones, are worth several 
 
 
 def staged(e: Expr) -> Rewritten | None:
-    """The transform of a row as two stages of short transforms, each with a name."""
+    """The transform e of a row as two stages of short transforms, each bound to a name by a let."""
     halved = attempt(outermost(choice(pair_rdft(), pair_irdft())))
     return seq(halved, outermost(_two_stages), exhaust(let_out()), _views_seen)(e)
 

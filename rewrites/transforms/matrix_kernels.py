@@ -61,7 +61,7 @@ def in_registers(e: Expr) -> Rewritten | None:
 
 
 def _made(e: Expr) -> Expr:
-    """The array below the transposes that a stage reads through."""
+    """The array that e shows, through transposes only."""
     while isinstance(e, Transpose):
         e = e.xs
     return e

@@ -90,8 +90,8 @@ def levels(e: Expr) -> int:
 
 
 def transformed(e: Expr) -> Rewritten | None:
-    """The let e of rows of which only spectra are used, as a let of their spectra; lets inside it
-    likewise."""
+    """The let e of rows, of which only spectra are used, as a let of these spectra; lets in its
+    body are changed alike. None if e is no let."""
     match e:
         case Let(Var(x, _), _, _):
             inner = of_rest(seq(attempt(transformed), attempt(_before(x))))
@@ -103,8 +103,8 @@ def spectra(sums: Strategy | None) -> Strategy:
     """The strategy that makes sums of rows that slide sums of products of spectra, which are made
     before.
 
-    `sums`: a law that makes sums of products of complex numbers sums of real ones, as a matrix
-    product has.
+    `sums` is a law that makes sums of products of complex numbers sums of real products, in the
+    form of a matrix product; None leaves them complex.
     """
     made = seq(hoisted, outermost(transformed))
     return seq(

@@ -1,4 +1,4 @@
-"""Sums over images as sums over their tiles, with what they are of stored for tiles of an
+"""Sums over images as sums over their tiles, whose operands are stored for the tiles of an
 instruction: windows with planes beside each other, and kernels as lanes hold them."""
 
 # key: e term, xs gs arrays
@@ -28,10 +28,10 @@ from rewrites.transforms.sums_over_tiles import by_numbered_tiles, by_parts_of_t
 
 
 def tiles_of_sums(side: int, rows: Fragment, part: Size | None = None) -> Strategy:
-    """The strategy that makes sums over images sums over their tiles of a given side, in parts of
-    so many tiles if `part` is given, which are stored. What windows slide along is stored with as
-    many tiles beside each other as an instruction takes steps, the kernels as its lanes hold them:
-    the fragment `rows`. Refused where the law does not apply."""
+    """The strategy that makes sums over images sums over their tiles, of `side` elements a side; if
+    `part` is given, in parts of so many tiles, which are stored. The array that windows slide along
+    is stored with as many tiles beside each other as an instruction takes steps, the kernels as its
+    lanes hold them: the fragment `rows`. Refused where the law does not apply."""
     steps, _ = rows.sides
     law = by_numbered_tiles(side=side) if part is None else by_parts_of_tiles(side=side, part=part)
 

@@ -67,8 +67,8 @@ def by_parts_of_tiles(e: Map, side: Size, part: Size) -> Expr | None:
 
 
 def over_lines(law: Strategy) -> Strategy:
-    """The strategy that applies one of these laws to a nest; where pixels are counted in one
-    dimension, after they are counted in lines."""
+    """The strategy that applies `law`, one of this file's laws, to a nest; where it does not apply,
+    pixels that are counted in one dimension are counted in lines first."""
     lines = seq(everywhere(transpose_joined()), normalise)
     return choice(inside(law), seq(lines, inside(law)))
 
@@ -162,8 +162,8 @@ def _sum(xs: Expr) -> Expr:
 
 
 def _turned(e: Expr, outward: bool, dims: int = 0) -> Expr:
-    """The array e with its innermost dimension outermost, or if not `outward` its outermost one
-    innermost; of its `dims` outer dimensions, or all."""
+    """The array e with the innermost of its `dims` outer dimensions (0: of all) outermost, or, if
+    not `outward`, the outermost innermost of them."""
     n = dims or depth(type_of(e))
     return permuted(e, [*range(1, n), 0] if outward else [n - 1, *range(n - 1)])
 
@@ -215,7 +215,7 @@ def _summed(t: _Tiled) -> Expr:
 
 
 def _each(times: int, xs: Expr, f: Callable[[Expr], Expr]) -> Expr:
-    """The function f applied to each element of nested arrays."""
+    """The array of f of each element that stands `times` dimensions inside xs."""
     if not times:
         return f(xs)
     return Map(lam("x", elem_of(xs), lambda x: _each(times - 1, x, f)), xs)

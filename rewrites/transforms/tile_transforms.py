@@ -1,7 +1,7 @@
-"""Windows in tiles, on each of which the law of fewer products is used; then what it makes is taken
-apart into stages.
+"""Windows in tiles: the law `fewer_products` is applied to each tile, and the term that it makes is
+then taken apart into stages.
 
-From maps over windows and kernels to maps over tiles and kernels, in which results are transformed
+Maps over windows and kernels become maps over tiles and kernels, in which results are transformed
 products of transformed data and transformed kernels.
 """
 
@@ -134,8 +134,8 @@ def summed(dims: int) -> Strategy:
 
 
 def _sums_apart(e: Expr) -> Rewritten | None:
-    """The map e with the map of sums in its body made before it, apart from what is done to each
-    sum."""
+    """The map e with the map of sums in its body made by a map before e, apart from what is done to
+    each sum; None if nothing is done to the sums."""
     assert isinstance(e, Map)
     body = e.f.body
     if isinstance(body, Map):
@@ -266,7 +266,8 @@ def _kernels_before(e: Expr) -> Rewritten | None:
 
 
 def made(e: Expr) -> Place:
-    """The place of the map of products or sums that the map e of results reads."""
+    """The place in the map e, which makes results, of the map of products or sums that e goes over,
+    by itself or as a part of a zip."""
     assert isinstance(e, Map)
     if not isinstance(e.xs, Zip):
         return OF_ARRAY
@@ -274,7 +275,8 @@ def made(e: Expr) -> Place:
 
 
 def on_made(s: Strategy) -> Strategy:
-    """The strategy that applies s to the map of products that a map of results reads."""
+    """The strategy that applies s to the map of products or sums that a map of results goes
+    over."""
     return lambda e: at(made(e), s)(e)
 
 
