@@ -1,33 +1,37 @@
 """The exact choice of layers' variants under a budget beside the greedy one, which gives each layer
 in turn its fastest variant that still fits. Both choose from the same measured variants.
 
-    python -m benchmarks.budgets squeezenet resnet18 mobilenet_v2 … [--size 64] [--tried 12]"""
+    python -m benchmarks.budgets squeezenet resnet18 mobilenet_v2 … [--size 112] [--tried 12]
+
+With the least budget that is feasible the network runs, and its result is compared with
+onnxruntime's, and the bytes that the driver holds with those that were planned."""
 
 import argparse
 import time
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from benchmarks.networks import model_of
-from codegen.runtime.session import open_device
+from benchmarks.networks import model_of, tensors_of
+from codegen.runtime.session import Session, open_device
 from explore.network_choice.choose_options import Choice, Chooser
 from explore.network_graph.network_layers import Layers, layers_of
+from explore.networks.export_network import inputs_for
+from explore.networks.network import Network
 from explore.networks.network_tables import proved
 from explore.networks.open_network import quickly
 from explore.onnx_model.read_model import read_model
 from explore.options.units import show_time
-from explore.run.target import target_of
+from explore.run.target import Target, target_of
 
 
-def measured(layers: Layers, device: str, tried: int) -> Chooser:
+def measured(layers: Layers, target: Target, session: Session, tried: int) -> Chooser:
     """The choice of a network's options, of which so many of each layer are tried on a device and
     measured by processors' time, as others may share the cores."""
-    target = target_of(device, None, ())
-    assert target.device is not None
-    session = open_device(target.device)
-    return Chooser.of(layers, quickly(layers, target, session, tried, clock=time.process_time_ns))
+    options = quickly(layers, target, session, tried, clock=time.process_time_ns)
+    return Chooser.of(layers, options)
 
 
 def budgets_of(front: list[Choice], count: int) -> list[int]:
@@ -61,6 +65,22 @@ def lines(name: str, chooser: Chooser, count: int) -> Iterator[str]:
         )
 
 
+def least(chooser: Chooser, model: Any, session: Session) -> str:
+    """The line on a network with the least budget that is feasible: bytes planned and held, and the
+    error of its results against onnxruntime's."""
+    choice = chooser.within(chooser.least().memory_bytes)
+    net = Network.of(choice.layers, choice.options, session)
+    inputs = inputs_for(choice.layers, np.random.default_rng())
+    found = net(**inputs)
+    right = tensors_of(model, choice.layers.outputs, inputs)
+    made = found if isinstance(found, tuple) else (found,)
+    error = max(np.linalg.norm(a - b) / np.linalg.norm(b) for a, b in zip(made, right, strict=True))
+    return (
+        f"at the least: {choice.memory_bytes:,} bytes planned, {net.built.allocated_bytes:,} held, "
+        f"error {error:.1e}"
+    )
+
+
 def main() -> None:
     """Print the rows of each network that is named."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -70,11 +90,16 @@ def main() -> None:
     parser.add_argument("--budgets", type=int, default=6, help="budgets, evenly apart")
     parser.add_argument("--device", default="cpu")
     given = parser.parse_args()
+    target = target_of(given.device, None, ())
+    device = target.device
+    assert device is not None
     for name in given.names:
         model = model_of(name, np.random.default_rng(0), given.size)
-        chooser = measured(layers_of(read_model(model)), given.device, given.tried)
+        session = open_device(device)
+        chooser = measured(layers_of(read_model(model)), target, session, given.tried)
         for line in lines(name, chooser, given.budgets):
             print(line, flush=True)
+        print(least(chooser, model, session), flush=True)
 
 
 if __name__ == "__main__":

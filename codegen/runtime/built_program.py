@@ -248,6 +248,12 @@ class Program:
         kernels = [kernel for _, kernel in self._launches]
         return Program(self._queue, self.plan, kernels, False, self.code_bytes, self._compiled)
 
+    @property
+    def allocated_bytes(self) -> int:
+        """The bytes of device memory that the buffers take now; after a call, those that live while
+        it runs."""
+        return self._memory.allocated_bytes
+
     def release(self) -> None:
         """Give the device's memory back; the next call allocates again."""
         self._recorded.clear()

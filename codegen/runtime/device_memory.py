@@ -66,6 +66,11 @@ class DeviceMemory:
             self.cells[name] = self._alone(buffer) if place is None else self._within(buffer, place)
         return self.cells[name]
 
+    @property
+    def allocated_bytes(self) -> int:
+        """The bytes that the driver was asked for and that are held now; an arena counts once."""
+        return sum({id(cell.whole): cell.whole.size for cell in self.cells.values()}.values())
+
     def free(self, name: str) -> None:
         """Drop a buffer; its memory is released, unless it lies in the arena."""
         del self.cells[name]
