@@ -34,7 +34,10 @@ from explore.workers.workers import Workers
 from ir.core.nodes import Program
 from ir.errors import UserError
 
-FAMILIES = {"cpu": ("registers", "naive"), "gpu": ("matrix", "blocked", "registers", "naive")}
+FAMILIES = {
+    "cpu": ("registers", "winograd", "naive"),
+    "gpu": ("matrix", "blocked", "registers", "naive"),
+}
 """Those that were the fastest on a kind of device, and one that lowers everything."""
 PASSES = 3
 SLOW = 2.0  # times the best: slower ones are timed once

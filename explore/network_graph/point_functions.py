@@ -3,6 +3,7 @@ node, such as x·min(max(x + 3, 0), 6)/6."""
 
 import re
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from explore.operators.program_text import number
 
 FUNCTION = "Function"  # an operator of ours: its attribute `of` is the text of a function of y
 OF_SEVERAL = ("Add", "Sub", "Mul", "Div", "Max", "Min")
-MOST_TEXT = 1000
+MOST_TEXT, MOST_DEPTH = 1000, 24
 SIMPLE = re.compile(r"[\w.]+|\([^()]*\)")
 
 
@@ -49,7 +50,14 @@ def function_of_root(
                 return None
             texts[n] = scalar
     made = _applied(node, constants, texts)
-    return None if made is None or len(made) > MOST_TEXT else (root, made)
+    if made is None or len(made) > MOST_TEXT or _depth(made) > MOST_DEPTH:
+        return None
+    return root, made
+
+
+def _depth(text: str) -> int:
+    """The most brackets that are open at a place of a text."""
+    return max(accumulate({"(": 1, ")": -1}.get(c, 0) for c in text))
 
 
 def _looked_through(

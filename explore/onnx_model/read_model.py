@@ -7,13 +7,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import onnx
 
+from explore.onnx_model.node_schemas import demand_fits_schema
 from explore.onnx_model.onnx_graph import Array, Graph, Kind, Node
-from explore.onnx_model.tensor_data import MOST_BYTES, array_of
+from explore.onnx_model.tensor_data import MOST_BYTES, array_of, bytes_of
 from ir.errors import Unsupported, UserError
 
 Shapes: TypeAlias = Mapping[str, Sequence[int]]
 
 FIRST_OPSET = 7
+MOST_IN_ALL = 1 << 33  # bytes of all weights of a model
 OURS = ("", "ai.onnx")  # the names of ONNX's own set of operators
 
 
@@ -45,8 +47,10 @@ def graph_of(model: Any, folder: Path, shapes: Shapes) -> Graph:
     graph = model.graph
     if graph.sparse_initializer:
         raise Unsupported("expected dense weights, found sparse ones in the model")
+    opset = _opset(model)
+    _demand_affordable(graph)
     constants = {tensor.name: array_of(tensor, folder) for tensor in graph.initializer}
-    nodes = [_node(proto, number, folder) for number, proto in enumerate(graph.node)]
+    nodes = [_node(proto, number, folder, opset) for number, proto in enumerate(graph.node)]
     for node in nodes:
         if node.operator == "Constant":
             constants[node.outputs[0]] = _constant(node)
@@ -56,7 +60,17 @@ def graph_of(model: Any, folder: Path, shapes: Shapes) -> Graph:
     if not outputs:
         raise UserError("the model has no outputs")
     ordered = _in_order(rest, {*constants, *inputs}, outputs)
-    return Graph(graph.name or "network", _opset(model), inputs, outputs, constants, ordered)
+    return Graph(graph.name or "network", opset, inputs, outputs, constants, ordered)
+
+
+def _demand_affordable(graph: Any) -> None:
+    """Refuse a graph whose weights together take more bytes than anyone needs, before any is read:
+    a small file may ask for all of a large one again and again."""
+    attributes = (a for node in graph.node for a in node.attribute)
+    constants = (a.t for a in attributes if a.type == onnx.AttributeProto.TENSOR)
+    total = sum(map(bytes_of, (*graph.initializer, *constants)))
+    if total > MOST_IN_ALL:
+        raise UserError(f"the weights take {total:,} bytes: at most {MOST_IN_ALL:,} are taken")
 
 
 def _opset(model: Any) -> int:
@@ -69,12 +83,14 @@ def _opset(model: Any) -> int:
     return int(max(found))
 
 
-def _node(proto: Any, number: int, folder: Path) -> Node:
+def _node(proto: Any, number: int, folder: Path, opset: int) -> Node:
     operator = proto.op_type if proto.domain in OURS else f"{proto.domain}.{proto.op_type}"
-    attributes = {a.name: _attribute(a, folder) for a in proto.attribute}
     name = proto.name or f"{operator}_{number}"
     if not proto.output:
         raise UserError(f"node '{name}' ({operator}) makes nothing")
+    if proto.domain in OURS:
+        demand_fits_schema(proto, f"{operator} '{name}'", opset)
+    attributes = {a.name: _attribute(a, folder) for a in proto.attribute}
     return Node(name, operator, tuple(proto.input), tuple(proto.output), attributes)
 
 

@@ -17,8 +17,7 @@ MOST_BYTES = (1 << 31) - 1  # of one tensor: offsets of OpenCL kernels and proto
 def array_of(tensor: Any, folder: Path) -> Array:
     """The array of a `TensorProto`; data that lies in another file must lie in the model's
     `folder`."""
-    name = tensor.name or "a constant"
-    size = _bytes(tensor, name)
+    name, size = _named(tensor), bytes_of(tensor)
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         return _external(tensor, folder, name, size)
     try:
@@ -27,9 +26,14 @@ def array_of(tensor: Any, folder: Path) -> Array:
         raise UserError(f"weights {name!r} are damaged: {error}") from error
 
 
-def _bytes(tensor: Any, name: str) -> int:
-    """The bytes of a tensor's data, as many as its shape needs."""
-    shape = tuple(tensor.dims)
+def _named(tensor: Any) -> str:
+    return tensor.name or "a constant"
+
+
+def bytes_of(tensor: Any) -> int:
+    """The bytes of a tensor's data, as many as its shape needs; a UserError if that is more than
+    one tensor may have."""
+    name, shape = _named(tensor), tuple(tensor.dims)
     if any(n < 0 for n in shape):
         raise UserError(f"weights {name!r} have the shape {list(shape)}: expected sizes from 0 on")
     try:
@@ -71,14 +75,15 @@ def _inside(location: str, folder: Path, name: str) -> Path:
     home = folder.resolve()
     try:
         file = (home / location).resolve()
+        there = file.is_file()
     except (OSError, ValueError) as error:
-        raise UserError(f"weights {name!r}: {location!r} is no path of a file") from error
+        raise UserError(f"weights {name!r}: {location[:99]!r} is no path of a file") from error
     if not location or Path(location).is_absolute() or not file.is_relative_to(home):
         raise UserError(
             f"weights {name!r} lie at {location!r}, outside of the model's folder: nothing there "
             "is read"
         )
-    if not file.is_file():
+    if not there:
         raise UserError(f"weights {name!r} lie in {location!r}, and there is no such file")
     return file
 

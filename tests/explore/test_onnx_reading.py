@@ -2,6 +2,7 @@
 and where, and that nothing outside a model's folder is read."""
 
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,7 @@ def test_weights_that_do_not_fit_their_file(tmp_path: Path, more: Any, words: st
     (tmp_path / "w.bin").write_bytes(bytes(16))
     refused(saved(external("w.bin", **more), tmp_path), "'w'", words)
     refused(saved(external("none.bin"), tmp_path), "there is no such file")
+    refused(saved(external("a" * 5000), tmp_path), "is no path of a file")
 
 
 def test_a_tensor_of_two_gigabytes_is_refused_before_anything_is_read(tmp_path: Path) -> None:
@@ -82,6 +84,44 @@ def test_a_tensor_of_two_gigabytes_is_refused_before_anything_is_read(tmp_path: 
     made.graph.initializer[0].dims[:] = [1 << 20, 1 << 10]
     (tmp_path / "w.bin").touch()
     refused(saved(made, tmp_path), "'w'", "4,294,967,296 bytes: at most 2,147,483,647")
+
+
+def test_a_file_that_is_read_again_and_again_is_refused_before_anything_is_read(
+    tmp_path: Path,
+) -> None:
+    made, largest = external("w.bin"), (1 << 31) - 4
+    with (tmp_path / "w.bin").open("wb") as file:
+        file.truncate(largest)  # all holes
+    (w,) = made.graph.initializer
+    w.dims[:] = [largest // 4]
+    for n in range(4):
+        made.graph.initializer.add().CopyFrom(w)
+        made.graph.initializer[-1].name = f"w{n}"
+    refused(saved(made, tmp_path), "10,737,418,220 bytes: at most 8,589,934,592")
+
+
+@pytest.mark.parametrize(
+    ("node", "words"),
+    [
+        (make("Conv", ["x"], ["y"], name="c"), "Conv 'c': expected 2 to 3 inputs, found 1"),
+        (make("Conv", ["x", ""], ["y"], name="c"), "expected an input 1 (W), found none"),
+        (
+            make("Conv", ["x", "x"], ["y"], strides="far"),
+            "Conv 'Conv_0': expected strides to be of type INTS, found STRING",
+        ),
+        (make("Concat", ["x", "x"], ["y"]), "expected the attribute axis"),
+        (make("Relu", ["x"], ["y", "z"]), "expected 1 to 1 results, found 2"),
+    ],
+)
+def test_nodes_that_are_not_as_onnx_defines_them_are_told(node: Any, words: str) -> None:
+    refused(model([node], {"x": [1, 2, 3, 3]}, ["y"], {}), words)
+
+
+def test_a_long_chain_of_functions_becomes_several() -> None:
+    names = ["x", *(f"t{n}" for n in range(60))]
+    nodes = [make("Relu", [a], [b]) for a, b in pairwise(names)]
+    layers = layers_of(read_model(model(nodes, {"x": [4]}, ["t59"], {}))).layers
+    assert 1 < len(layers) < 6
 
 
 def test_a_constant_that_would_be_too_large_is_refused() -> None:
