@@ -46,8 +46,8 @@ def compile(
     >>> double
     <compiled (xs): 32 B>
 
-    It takes NumPy's arrays, and any that give one by `__array__` or DLPack, as PyTorch's on the
-    host do.
+    It takes NumPy's arrays, and any that give one by `__array__` or DLPack, such as PyTorch's
+    tensors on the host.
 
     Without a family it is the best variant that `records` know for the program on this device
     within `max_memory`, else one that was good for the nearest program, else the quickest by the
@@ -111,16 +111,16 @@ def explore(
 
 
 def adjoint(program: Written, parameter: str) -> Program:
-    """The adjoint of a program in a parameter, in which it must be linear (but for a constant): the
-    program that takes a cotangent of the result, and gives the parameter's."""
+    """The adjoint of a program in `parameter`, in which it must be linear up to a constant that is
+    added: the program that takes a cotangent of the result and gives that of `parameter`."""
     return _derived(backward.adjoint, core_of(program), parameter)
 
 
 def gradients(program: Written) -> dict[str, Program]:
     """The gradients of a program, by the names of its parameters of real numbers.
 
-    Each is a program that takes those parameters that it needs, and at last a cotangent of the
-    result, and gives the parameter's.
+    Each is a program whose parameters are those of the given program that it needs and, last, a
+    cotangent of the result; it gives the cotangent of the parameter.
     """
     core = core_of(program)
     real = [p.var.name for p in core.params if not any(map(is_whole, leaves(p.var.type)))]
@@ -131,12 +131,12 @@ def _derived(way: Callable[[Program, str], Program], core: Program, parameter: s
     try:
         return way(core, parameter)
     except Refused as refused:
-        raise UserError(f"{core.name} in {parameter}: {refused}") from refused
+        raise UserError(f"{core.name} has no derivative in {parameter}: {refused}") from refused
 
 
 def source_of(program: Written) -> Source:
-    """The source text of a program: its own text, or, if it was not made from text, the text that
-    prints it."""
+    """The source of a program: the text that it was made from, or, if it was not made from text,
+    the text that prints it."""
     match program:
         case Program():
             return Source(show(program), program.name)

@@ -142,7 +142,8 @@ class Value:
 
     def __bool__(self) -> bool:
         raise UserError(
-            "expected a value that Python knows, found one that the program computes",
+            "expected a value that Python knows, as a condition of Python needs it; found one that "
+            "the program computes",
             here(),
         )
 

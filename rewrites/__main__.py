@@ -107,8 +107,12 @@ def _derived(p: Program, options: argparse.Namespace) -> Program:
     try:
         return adjoint(p, options.adjoint) if options.adjoint else gradient(p, options.gradient)
     except Refused as refused:
-        asked = "adjoint" if options.adjoint else "gradient"
-        raise UserError(f"{p.name} has no such {asked}: {refused}") from refused
+        asked = (
+            f"adjoint in {options.adjoint}"
+            if options.adjoint
+            else f"gradient in {options.gradient}"
+        )
+        raise UserError(f"{p.name} has no {asked}: {refused}") from refused
 
 
 def _title(lowering: Lowering) -> str:

@@ -136,7 +136,8 @@ class Emitter:
         worker, place = self.scope.workers[level, dim], array_place(to)
         if worker in self.scope.active:
             raise Unsupported(
-                f"expected each parallel map once, found {level.value}({dim}) inside itself"
+                f"expected parallel maps inside each other to differ in level or dimension, found "
+                f"{level.value}({dim}) inside {level.value}({dim})"
             )
         if level is Level.GROUP and worker.count > 1 and _is_local(place):
             raise Unsupported(
@@ -146,7 +147,8 @@ class Emitter:
         if _is_private(place) and worker.count > 1 and not _owns(place.axis, worker.id):
             raise Unsupported(
                 f"the result of {level.value}({dim}) is rearranged in private memory, where each "
-                "work-item has its own share; expected toLocal, or the view outside the map"
+                "work-item has its own share; expected toLocal around the map, or the view outside "
+                "the map"
             )
         self.scope.each(
             _loop_hint(f),

@@ -142,8 +142,8 @@ def materialised(emitter: Recursion, e: Expr, env: Env, hint: str) -> View:
         case ToLocal(_, True):
             raise Unsupported(
                 f"{_brief(e)} is not known an iteration ahead: expected `let t = toLocalAhead(…)` "
-                "at the head of a reduction's function, of neither the accumulator nor an earlier "
-                "let; toLocal loads what is needed at once"
+                "at the head of a reduction's function, with a value that uses neither the "
+                "accumulator nor an earlier let; toLocal has no such condition"
             )
         case ToLocal(inner, False):
             place = local(emitter, inner, hint)

@@ -98,7 +98,7 @@ def view_of(place: Place, instead: dict[Memory, Memory] | None = None) -> View:
         case Scatter():
             raise Unsupported(
                 "expected reads of single lanes of a vector that is kept as scalars, found "
-                "a read of the vector"
+                "a read of the whole vector"
             )
 
 
@@ -232,8 +232,8 @@ def narrowed(place: Place, lane: Index) -> Place:
         case ArrayPlace(axis, at):
             return ArrayPlace(axis, lambda i: narrowed(at(i), lane))
     raise Unsupported(
-        "expected a number as the lane of a vector whose lanes lie apart in memory, "
-        f"found {lane.key}"
+        "the lanes of this vector lie apart in memory: expected a lane's number that is known "
+        f"when code is made, such as 0, found {lane.key}"
     )
 
 

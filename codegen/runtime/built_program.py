@@ -154,9 +154,15 @@ class Program:
 
     def _demand_here(self, name: str, array: DeviceArray) -> None:
         if name not in self._inputs:
-            raise UserError(f"'{name}' lies on a device: expected an input that varies there")
+            raise UserError(
+                f"expected a host's array for '{name}', found one on a device: only inputs that "
+                f"are not constant may lie there, {', '.join(self._inputs) or 'here none'}"
+            )
         if array.queue is not self._queue:
-            raise UserError(f"'{name}' lies on another device: expected one of to_device here")
+            raise UserError(
+                f"'{name}' is an array of another device or session: expected one that to_device "
+                "of this program made"
+            )
         arrays.demand_kind(self._buffers[name], array.dtype, array.shape)
 
     def to_device(self, array: Array) -> DeviceArray:

@@ -86,7 +86,7 @@ def _edges(
         total += len(part[0])
         if total > most:
             raise Unsupported(
-                f"expected a graph of points with at most {most:,} more edges at parameter "
+                f"expected a graph of legal points with at most {most:,} more edges at parameter "
                 f"{step.parameter}, found {total:,}: too many points to count exactly"
             )
         found.append(part)
@@ -106,7 +106,8 @@ def _portions(
     if len(reach) and reach[-1] > MOST_CANDIDATES:
         raise Unsupported(
             f"expected at most {MOST_CANDIDATES:,} values of parameter {step.parameter} to try, "
-            f"found {int(reach[-1]):,}: a requirement {step.parameter} <= … makes it countable"
+            f"found {int(reach[-1]):,}: a requirement {step.parameter} <= … makes the points "
+            "countable"
         )
     cuts = np.searchsorted(reach, np.arange(CHUNK, int(reach[-1]) if nodes else 0, CHUNK))
     for rows in np.split(np.arange(nodes), np.unique(cuts)):
@@ -201,7 +202,8 @@ def _divisors(
         return sources, values
     if (high[zero] - step.low).max() >= MOST_CANDIDATES:
         raise Unsupported(
-            f"expected an upper bound of parameter {step.parameter}, found that it divides 0"
+            f"expected an upper bound of parameter {step.parameter}: it has to divide a size that "
+            "is 0, which every number divides"
         )
     others, free = _ranges(step.low, rows[zero], high[zero])
     order = np.argsort(np.concatenate([sources, others]), kind="stable")

@@ -1,5 +1,5 @@
 """A board as the only worker of a run on another machine. If its connection breaks, it is opened
-again, for some time; the task that the board had then is sent again."""
+again, for some time; the task that the board was working on is sent again."""
 
 import time
 from collections import deque
@@ -29,8 +29,8 @@ class _Asked:
 
 
 class BoardPool:
-    """The board as a worker: `connect` opens a connection, and `given` is the message that it needs
-    first on each connection."""
+    """The board as a worker: `connect` opens a connection, `given` is the message that is sent
+    first on each connection, a task may take `limit` seconds, and `note` prints messages."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class BoardPool:
         self._connection = self._ready()
 
     def _ready(self) -> "Connection[Any, Any]":
-        """A connection to the board, which has got what it needs before tasks."""
+        """A new connection to the board, on which the message `given` was sent and answered."""
         connection = self._connect()
         send(connection, self._given)
         if (answer := receive(connection)).kind != "ready":
@@ -102,7 +102,9 @@ class BoardPool:
                 elif time.monotonic() - doing.since > doing.limit + GRACE:
                     self._broke("it does not answer")
             except Damaged as error:
-                self._finish(doing, Failed("run", f"what the board answered: {error.message}"))
+                self._finish(
+                    doing, Failed("run", f"the board's answer is damaged: {error.message}")
+                )
             except (EOFError, OSError) as error:
                 self._broke(type(error).__name__)
         self._dispatch()
@@ -123,7 +125,10 @@ class BoardPool:
             if doing.broken < ASKED_AGAIN:
                 self._waiting.appendleft(doing)
             else:
-                self._finish(doing, Failed("run", "the board was lost over it"))
+                self._finish(
+                    doing,
+                    Failed("run", f"the board's connection broke {ASKED_AGAIN} times while it ran"),
+                )
 
     def _again(self) -> "Connection[Any, Any]":
         until = time.monotonic() + PATIENCE

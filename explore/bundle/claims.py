@@ -1,4 +1,4 @@
-"""The file that a board brought back, read line by line: what is claimed of the device and of each
+"""The file of results of a board, read line by line: what is claimed of the device and of each
 variant. It may come from anybody: each value is checked, and nothing of it is run."""
 
 import re
@@ -36,7 +36,9 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What is claimed of a variant that ran; a sample is None where it was no finite number."""
+    """The claims on a variant that ran: its times, its error and samples for real numbers, hashes
+    (`exact`) and samples for whole ones. `text` is the hash of its kernels' text; a sample is None
+    where the result was no finite number."""
 
     id: str
     text: str
@@ -51,7 +53,8 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class DidNot:
-    """What is claimed of a variant that did not run."""
+    """The claims on a variant that did not run: the stage at which it failed, and the reason.
+    `text` is the hash of its kernels' text."""
 
     id: str
     text: str
@@ -61,14 +64,14 @@ class DidNot:
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """All that a file claims: of the device, and of each variant once."""
+    """All claims of a file: on the device, and on each variant once."""
 
     host: Host
     variants: tuple[Ran | DidNot, ...]
 
 
 def claims_in(file: Path) -> Claims:
-    """What a file claims; raises a UserError for one that is no file of results."""
+    """The claims of a file; raises a UserError for one that is no file of results."""
     hosts, found = list[Host](), dict[str, Ran | DidNot]()
     for number, line in enumerate(_lines(file), 1):
         fields = loaded(line, f"{file}, line {number}", LINE)
@@ -87,7 +90,8 @@ def claims_in(file: Path) -> Claims:
 
 
 def _demand_one(hosts: Sequence[Host], file: Path) -> None:
-    """Raise Damaged unless each start was on one device, with the same program and inputs."""
+    """Raise Damaged unless all `hosts`, one for each time that the bundle was started, are the same
+    device, program and inputs."""
     for other in hosts[1:]:
         one = hosts[0]
         if (other.device, other.inputs) != (one.device, one.inputs) or other.program != one.program:
@@ -98,10 +102,10 @@ def _demand_one(hosts: Sequence[Host], file: Path) -> None:
 
 
 def _lines(file: Path) -> Iterator[str]:
-    """The whole lines of a file; what was cut off at its end is left out."""
+    """The complete lines of a file; a last line without its end is left out."""
     try:
         if not file.is_file():
-            raise UserError(f"expected a file of results, found {file}")
+            raise UserError(f"expected a file of results, found {file}, which is no file")
         with file.open("rb") as held:
             data = held.read(LARGEST + 1)
     except OSError as error:

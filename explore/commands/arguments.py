@@ -180,7 +180,7 @@ def part(text: str) -> float:
     """The share, a number from 0 to 1, that a text such as `5%` or `0.05` means."""
     found = number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     if not 0 <= found <= 10:
-        raise UserError(f"expected a part such as 5%, found {text!r}")
+        raise UserError(f"expected a share such as 5% or 0.05, found {text!r}")
     return found
 
 

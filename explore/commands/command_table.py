@@ -132,7 +132,10 @@ def _start(argv: list[str]) -> int:
     from ir.text.unused_helpers import notes_on
 
     if given.json and given.device == EACH:
-        parser.error("--json is of one device's run: `explore front RUN/DEVICE --json`")
+        parser.error(
+            f"--json prints the run of one device, found --device {EACH}: explore without --json, "
+            "then `explore front RUN/DEVICE --json`"
+        )
     asked, sizes = [], getattr(given, "sizes", ())
     for named in (layer for word in given.programs for layer in meant(word)):
         given.sizes = (*named.sizes, *sizes)

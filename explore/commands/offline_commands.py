@@ -60,7 +60,8 @@ def bundle(given: argparse.Namespace) -> int:
     options = options_of(given)
     if stored and (given.device or given.profile or options != Options()):
         raise UserError(
-            f"{given.program} is a run, which has its options: expected none beside --top and --out"
+            f"{given.program} is a run, which keeps the options that it began with: expected none "
+            "beside --top and --out"
         )
     run = Run(given.program) if stored else _explored(given, options)
     if run is None:

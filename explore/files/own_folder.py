@@ -126,7 +126,7 @@ class OwnFolder:
 
 def _demand_own(path: Path, known: os.stat_result) -> None:
     if not stat.S_ISREG(known.st_mode):
-        raise UserError(f"{path} is a link or no file: a run has files of its own")
+        raise UserError(f"{path} is a link or no file: expected a file of the run's own")
     if known.st_nlink > 1:
         raise UserError(
             f"{path} is a hard link: a file elsewhere is the same one, and would be written to; "

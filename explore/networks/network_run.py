@@ -1,5 +1,5 @@
-"""A run of a network: a folder with a run of each of its programs, and a file that says which model
-it is of."""
+"""A run of a network: a folder with a run of each of its layers' programs, and a file that tells
+which model it is a run of."""
 
 import hashlib
 import json
@@ -40,7 +40,9 @@ MOST_TEXT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class NetworkRun:
-    """A run of a network, stored in a folder."""
+    """A run of a network in a folder: the model's file and its hash, the shapes of its inputs, the
+    options `asked` for, its layers, and the options of layers `found` so far, by number of their
+    program."""
 
     folder: Path
     model: Path
@@ -56,10 +58,11 @@ class NetworkRun:
 
     def explore(self, target: Target, tell: Callable[[int, Sequence[Option]], None]) -> Options:
         """Explore the programs that have no finished run in the folder yet, those first that take
-        most of the time; `tell` is told of each program that is done, with its options.
+        most of the time, and return the options of all; tell(number, options) is called for each
+        program that is done.
 
-        A limit of time is one for the whole network, of which each program gets its share. A
-        program for which nothing is left has options by estimates.
+        A limit of time is for the whole network, and each program gets its share. A program for
+        which no time is left has options by estimates.
         """
         begun, limit = time.monotonic(), self.asked.time_limit
         done = self._done()
@@ -82,8 +85,8 @@ class NetworkRun:
     def _search(
         self, number: int, asked: asked_options.Options, target: Target, hands: Hands
     ) -> None:
-        """Explore one program. If it gets no variant, the reason is printed, and other programs are
-        still explored."""
+        """Explore program number `number`. If no variant of it can be made, the reason is printed,
+        and other programs are still explored."""
         run, name = self.of_program(number), self.layers.programs[number].name
         try:
             if (run.folder / DATABASE).exists():
@@ -95,12 +98,14 @@ class NetworkRun:
             print(f"{name}: {error.message}", file=sys.stderr, flush=True)
 
     def options(self) -> Options:
-        """The options of each program: those found, or estimates if it was not explored."""
+        """The options of each program: those that were found, or estimates if the program was not
+        explored."""
         return self._all_options(None)
 
     @property
     def environment(self) -> Environment:
-        """The environment of the first program that was explored: where all of them ran."""
+        """The environment of the first program's run that is stored, which is that of all; a
+        UserError if none was explored yet."""
         for number in range(len(self.layers.programs)):
             run = self.of_program(number)
             if (run.folder / DATABASE).exists():
@@ -178,8 +183,8 @@ def begun(
     asked: asked_options.Options,
     folder: Path,
 ) -> NetworkRun:
-    """The run of a model in a folder, new or with what it holds already; a UserError if that is of
-    another model, or was asked for otherwise."""
+    """The run of a model in a folder, a new one or the one that is stored there; a UserError if the
+    stored one is of another model, or was begun with other options."""
     layers = layers_of(read(model, shapes))
     sizes = {name: tuple(shape) for name, shape in shapes.items()}
     run = NetworkRun(folder, model.resolve(), _sha256(model), sizes, asked, layers)
@@ -205,7 +210,10 @@ def stored(read: Read, folder: Path) -> NetworkRun:
         str(name): tuple(int(n) for n in shape) for name, shape in known.get("shapes", {}).items()
     }
     if not model.is_file() or _sha256(model) != known.get("sha256"):
-        raise UserError(f"{model}, of which {folder} is, is not there any more, or was changed")
+        found = "another" if model.is_file() else "none"
+        raise UserError(
+            f"expected the model that was explored in {folder} at {model}, found {found} there"
+        )
     asked = asked_options.Options.from_json(known.get("options", {}))
     layers = layers_of(read(model, shapes))
     return NetworkRun(folder, model, str(known["sha256"]), shapes, asked, layers)

@@ -117,7 +117,10 @@ def _constant(node: Node) -> Array:
                 return np.asarray(value, np.float32)
             case "value_int" | "value_ints":
                 return np.asarray(value, np.int64)
-    raise Unsupported(f"{node.title}: expected numbers, found {', '.join(node.attributes)}")
+    raise Unsupported(
+        f"{node.title}: expected numbers as its value, found the attributes: "
+        f"{', '.join(node.attributes) or 'none'}"
+    )
 
 
 def _inputs(protos: Sequence[Any], shapes: Shapes) -> dict[str, Kind]:

@@ -65,7 +65,10 @@ def step_of(site: Site, which: int) -> Step:
     if operator == "Split":
         return rearrangements.split_parts(site, which)
     if operator not in OPERATORS:
-        raise Unsupported(f"{site.node.title}: expected an operator that is covered, found another")
+        raise Unsupported(
+            f"{site.node.title}: expected an operator that is covered, found {operator}, which is "
+            "not"
+        )
     if which:
         raise site.refused("only its first result is covered")
     return OPERATORS[operator](site)

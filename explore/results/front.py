@@ -153,7 +153,10 @@ def by_id(records: Sequence[Record], id: str) -> Record:
     if exact or (id and len(begins) == 1):
         return (exact or begins)[0]
     if begins and id:
-        raise UserError(f"{len(begins)} variants begin with {id!r}, such as {_names(begins)}")
+        raise UserError(
+            f"expected an id that one variant begins with; {len(begins)} variants begin with "
+            f"{id!r}, such as {_names(begins)}"
+        )
     raise no_such("variant", id, (r.variant.id for r in found), of="the run")
 
 

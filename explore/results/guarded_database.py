@@ -92,7 +92,9 @@ def _demand_own_files(own: OwnFolder) -> None:
         own.demand_own(name)
     for name in (f"{FILE}-wal", f"{FILE}-shm"):
         if own.is_there(name):
-            raise UserError(f"{own.path / name} does not belong to a run: it keeps no such log")
+            raise UserError(
+                f"{own.path / name} does not belong to a run: expected no write-ahead log"
+            )
     start, _ = _ends(own, FILE, 20)
     if start.startswith(_HEADER) and start[18:20] != _ROLLBACK:
         raise UserError(
@@ -101,8 +103,8 @@ def _demand_own_files(own: OwnFolder) -> None:
         )
     if _ends(own, f"{FILE}-journal", len(_JOURNAL_END))[1] == _JOURNAL_END:
         raise UserError(
-            f"{own.path / FILE}-journal names another file: expected a journal of this run alone, "
-            "as others are never written; the run is not opened"
+            f"{own.path / FILE}-journal names another file, a journal of several databases: "
+            "expected a journal of this run's alone; the run is not opened"
         )
 
 

@@ -136,12 +136,13 @@ def device_of(stored: Environment) -> Device:
     found = _likest(stored, devices)
     if found is None:
         raise UserError(
-            f"{stored.where} is not here: the run was made on it, and its kernels are for it"
+            f"{stored.where} is not here: the run was made on it, and its kernels are for it; "
+            "`explore devices` lists those that are here"
         )
     if found.driver != stored.driver:
         raise UserError(
             f"{stored.where} has driver {found.driver} here, the run was made with driver "
-            f"{stored.driver}: what was found does not hold for another; start a new run"
+            f"{stored.driver}: times of one do not hold for the other; start a new run"
         )
     return found
 

@@ -54,13 +54,15 @@ def _data(package: Path) -> io.BytesIO:
 def _members(archive: bytes, package: Path) -> Iterator[tuple[str, bytes]]:
     """The name and the content of each member of an `ar` archive."""
     if not archive.startswith(MAGIC):
-        raise UserError(f"{package} is no Debian package")
+        raise UserError(f"{package} is no Debian package: it does not begin with {MAGIC!r}")
     at = len(MAGIC)
     while at + HEADER <= len(archive):
         header = archive[at : at + HEADER]
         size = header[48:58].strip()
         if not size.isdigit():
-            raise UserError(f"{package} is no Debian package: expected a size, found {size!r}")
+            raise UserError(
+                f"{package} is no Debian package: expected a member's size, found {size!r}"
+            )
         start = at + HEADER
         yield (
             header[:16].decode("ascii", "replace").rstrip(" /"),

@@ -93,7 +93,10 @@ def _downloaded(archives: Path, needed: list[PackageFile]) -> Iterator[Path]:
     lengths = {p.bytes for p in needed}
     for file in sorted(archives.glob("*.deb")):
         if file.stat().st_size not in lengths:
-            raise UserError(f"{file.name}: expected a length that the index says, found another")
+            raise UserError(
+                f"{file.name} has {file.stat().st_size:,} bytes: expected the length that the "
+                "packages' index tells"
+            )
         yield file
 
 
@@ -108,7 +111,7 @@ def checked(folder: Path) -> list[Path]:
         digest, _, name = line.partition("  ")
         file = folder / Path(name).name
         if not file.is_file() or _sha256(file) != digest:
-            raise UserError(f"{file} is not the package that {SUMS} says")
+            raise UserError(f"{file} is missing, or its checksum is not the one in {SUMS}")
         found.append(file)
     return found
 

@@ -117,7 +117,7 @@ def _operate(op: str, a: Ints, b: Ints) -> Ints:
             return np.minimum(a, b)
     if op not in "/%":
         raise Unsupported(
-            f"expected + - * / % max min in reorder's index function, which may not use `{op}`"
+            f"reorder: expected only + - * / % max min in the index function, found `{op}`"
         )
     if not np.all(b):
         raise IllTyped(f"`{op}` divides by 0")

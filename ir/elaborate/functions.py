@@ -123,7 +123,7 @@ def as_lam(c: Recursion, f: Function, t: Type, env: Env, span: Span) -> Lam:
             return Lam(p, c.expr(written.body, inner))
         case OnVectors(g, at):
             if not any(isinstance(leaf, Vector) for leaf in leaves(t)):
-                raise UserError(f"expected vectors, found elements {show_type(t)}", at)
+                raise UserError(f"expected elements with vectors, found {show_type(t)}", at)
             return as_lam(c, g, t, env, span)
         case Native(python, names, _):
             p, shown = native_pattern(names, t, env.scope, f.span)
@@ -148,7 +148,9 @@ def spread(
         return (x,), x
     if not isinstance(t, Tuple) or not low <= len(t.parts) <= high:
         raise UserError(
-            f"{f.name.text} takes {_many(low, high)}, but an element is {show_type(t)}", span
+            f"{f.name.text} takes {_many(low, high)}, but is applied to elements of the type "
+            f"{show_type(t)}",
+            span,
         )
     scope, found = env.scope, list[Var]()
     for i, part in enumerate(t.parts):

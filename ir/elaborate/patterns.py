@@ -122,7 +122,9 @@ def take_apart(c: Recursion, p: Group, a: Argument) -> list[Argument]:
             raise UserError(f"expected a tuple of {n}, found {show_type(t)}", span)
         case Written(Group(parts, span), env):
             if len(parts) != n:
-                raise UserError(f"expected one value or {n}, found {len(parts)}", span)
+                raise UserError(
+                    f"expected one value or a tuple of {n}, found a tuple of {len(parts)}", span
+                )
             return [Written(part, env) for part in parts]
         case Written(Name(name, _), env) if name in env.bindings:
             return take_apart(c, p, env.bindings[name])

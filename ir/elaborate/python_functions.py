@@ -24,7 +24,9 @@ def native_pattern(
             pattern = _named(shape, list(names), set(scope))
             return pattern, variables(pattern)
     raise UserError(
-        f"a function of {len(names)} parameters, but an element is {show_type(t)}", span
+        f"a function of {len(names)} parameters is applied to elements of the type {show_type(t)}: "
+        "expected one parameter, or one for each component",
+        span,
     )
 
 

@@ -126,8 +126,10 @@ def _check(name: str, t: Type, found: Data) -> None:
     parts = components(t)
     if parts is not None:
         if not isinstance(found, tuple) or len(found) != len(parts):
+            kind = f"a tuple of {len(found)}" if isinstance(found, tuple) else type(found).__name__
             raise UserError(
-                f"input {name} : {show_type(t)} needs a tuple of {len(parts)}, one a component"
+                f"input {name} : {show_type(t)} needs a tuple of {len(parts)} arrays, one for each "
+                f"component; found {kind}"
             )
         for i, (part, data) in enumerate(zip(parts, found, strict=True)):
             _check(f"{name}.{i}", part, data)
@@ -138,7 +140,8 @@ def _check(name: str, t: Type, found: Data) -> None:
         )
     if found.shape != shape_of(t):
         raise UserError(
-            f"input {name} : {show_type(t)} has shape {shape_of(t)}, found {found.shape}"
+            f"input {name} : {show_type(t)} has shape {shape_of(t)}, found an array of shape "
+            f"{found.shape}"
         )
     scalar = scalar_of(t)
     kinds = "iu" if scalar.name in RANGES else "fiu"

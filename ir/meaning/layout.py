@@ -46,9 +46,15 @@ def slide(leaf: Leaf, size: int, step: int, strict: bool) -> Leaf:
     """The leaf of windows: [T]n -> [[T]size]((n-size)/step+1)."""
     n = extent(leaf.dims[0])
     if size < 1 or step < 1 or size > n:
-        raise UserError(f"slide: a window of {size} by {step} does not fit an array of {n}")
+        raise UserError(
+            f"slide: expected windows of 1 to {n} elements, the array's size, at least 1 apart; "
+            f"found windows of {size}, {step} apart"
+        )
     if strict and (n - size) % step:
-        raise UserError(f"slide_strict: {step} does not divide {n} - {size}")
+        raise UserError(
+            f"slide_strict: expected windows of {size} elements, {step} apart, to end with the "
+            f"array of {n}; found {(n - size) % step} elements behind the last"
+        )
     leaf = merge(leaf)
     (axis,) = leaf.dims[0]
     windows, window = Axis((n - size) // step + 1), Axis(size)

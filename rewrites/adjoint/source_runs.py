@@ -40,7 +40,10 @@ def runs_of(e: PadEdge | Reorder) -> list[Run]:
         sources = _values(PadEdge(e.edge, e.left, e.right, _numbers(n)), n)
     found = list(_runs(sources))
     if len(found) > MOST:
-        raise Refused(f"expected at most {MOST} runs of neighbours, found {len(found)}")
+        raise Refused(
+            f"expected a reorder or pad that copies at most {MOST} runs of evenly spaced elements, "
+            f"found {len(found)} runs"
+        )
     return found
 
 

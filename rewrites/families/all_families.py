@@ -78,5 +78,5 @@ def first(p: Program, family: str) -> Lowering:
         except Refused as refused:
             reason = reason or refused
     raise reason or Refused(
-        f"expected a program that {family} has a form for, found {p.name}, for which it has none"
+        f"expected a program for which the family {family} has a form, found {p.name}"
     )

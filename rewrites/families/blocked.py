@@ -141,8 +141,8 @@ def _in_tiles(params: frozenset[str], form: Blocked, dims: Dims, e: Expr) -> Rew
     columns = COLUMNS if any(lengths[d] != 1 for d in dims.columns) else ONE
     if form.along and columns is ONE:
         raise Refused(
-            "expected several columns for `along`, found one: forms without `along` load "
-            "it along the sum"
+            "expected several columns for a form with `along`, found one column: forms without "
+            "`along` load its operand along the sum"
         )
     return _nest(params, form, dims, rows, columns)(e)
 

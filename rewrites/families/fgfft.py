@@ -66,11 +66,14 @@ def _lowered(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
         raise Refused(str(why)) from None
     of_floats(a.base for a in p.operands)
     if form.shared and r.length < 2 * SHORT:
-        raise Refused(f"expected longer rows, found {r.row}: a work-item transforms one by itself")
+        raise Refused(
+            f"expected transforms of at least {2 * SHORT} numbers, for several work-items to "
+            f"share, found transforms of {r.length}"
+        )
     if form.regular and not slides_again(p, r):
         raise Refused(
             "expected windows of several places along two dimensions, found them along one "
-            "dimension at most: see the family fgfft"
+            "dimension at most: use the family fgfft"
         )
     return seq(stage("sums row by row", rows), _rows_transformed(params, form, p, r))(e)
 

@@ -81,8 +81,8 @@ def _rows(shared: bool, e: Expr) -> Rewritten | None:
     items = worth_sharing(e)
     if not rows.depth or items is None:
         raise Refused(
-            f"expected several long rows, found {'short ones' if rows.depth else 'one row'}: "
-            "a work-item transforms such rows by itself"
+            "expected several rows, each long enough for several work-items to share its "
+            f"transform; found {'short rows' if rows.depth else 'one row'}"
         )
     together = _blocks(rows.depth, inside(in_stages(items)), turns=False)
     return rows.inside(seq(_row_named, staged)).then(together)(e)

@@ -184,7 +184,9 @@ def _in_vectors(e: Expr) -> Rewritten | None:
     sums are of vectors already."""
     made = stage("steps loaded as vectors", on_reduction(loaded_in_vectors))(e)
     if made is None:
-        raise Refused("expected numbers of which several steps load a vector, found vectors")
+        raise Refused(
+            "expected numbers of which several steps load a vector, found sums of vectors already"
+        )
     return made
 
 

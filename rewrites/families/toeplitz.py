@@ -16,7 +16,7 @@ from ir.core.size import Size, named
 from ir.core.terms import subterms
 from ir.core.type_rules import type_of
 from ir.core.types import depth, leaves
-from rewrites.engine.refused import Refused
+from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy, get
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import (
@@ -83,7 +83,7 @@ def replicated(params: frozenset[str]) -> Strategy:
         store_operands(params),
         rows,
         exhaust(inline_view()),
-        choice(outermost(replicate_taps()), lambda _: _refuse(NOT_LINEAR)),
+        choice(outermost(replicate_taps()), _refuse),
         each_result,
         normalise,
         exhaust(flat_zip()),
@@ -91,11 +91,11 @@ def replicated(params: frozenset[str]) -> Strategy:
     )
 
 
-NOT_LINEAR = "expected sums over windows that are linear in the other operand, found others"
-
-
-def _refuse(why: str) -> Rewritten | None:
-    raise Refused(why)
+def _refuse(e: Expr) -> Rewritten | None:
+    raise Refused(
+        "expected sums of products of windows and taps, which are linear in the taps, found "
+        f"{shown(e)}"
+    )
 
 
 def _is_sum(e: Expr) -> bool:

@@ -203,9 +203,8 @@ def _fused(form: Fused, w: Windowed) -> Strategy:
     their own."""
     if w.own:
         raise Refused(
-            "expected kernels that all images share, found kernels of "
-            "each image: see the forms that "
-            "store products"
+            "expected kernels that all images share, found kernels of their own for each image: "
+            "see the forms without `fused`"
         )
     data = stage("data transformed", stored(transform_kernel(w.outer + 1, named("vi"))))
     divided = one_stage(w.outer) if form.whole else seq(two_stages(w.outer), inside(on_made(data)))

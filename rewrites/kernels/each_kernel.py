@@ -95,7 +95,10 @@ def _each(
 
 
 def _refuse(_: Expr) -> Rewritten | None:
-    raise Refused("expected a kernel without a sum, found a sum: it is lowered plainly")
+    raise Refused(
+        "expected a kernel without a sum, found one with a sum, which is lowered as the family "
+        "naive does"
+    )
 
 
 def _done(s: Strategy, e: Expr) -> Rewritten:

@@ -57,7 +57,10 @@ def staged_nest(entry: Entry, chunks: Chunks, dims: Dims, e: Expr) -> Nest:
     if all sums of a chunk are to be spelled out but are so few that they are in any case."""
     sums, staged = trips(reduction(e)), _columns_operand(dims, e)
     if chunks.spelled and len(sums) <= UNROLLED:
-        raise Refused(f"expected more than {UNROLLED} sums in a chunk, found {len(sums)}")
+        raise Refused(
+            f"expected more than {UNROLLED} sums in a chunk, found {len(sums)}: so few are spelled "
+            "out without the word `spelled`, too"
+        )
     tiles = _tiles(entry, dims, _planes(dims, nest(e)))
     if chunks.slices is not Slices.NONE:
         return _sliced(entry, chunks, tiles, sums, staged)
@@ -97,7 +100,10 @@ def _sliced(entry: Entry, chunks: Chunks, pixels: Nest, sums: Sequence[Size], st
     by_taps = chunks.slices is Slices.TAPS
     shorter = sorted(range(len(sums)), key=lambda n: (weight(sums[n]), -n))[:-1]
     if by_taps and not shorter:
-        raise Refused("expected a sum beside the longest, for slices to part; found one sum alone")
+        raise Refused(
+            "expected a sum beside the longest, for slices to part; found one sum alone: see the "
+            "forms without `by-taps`"
+        )
     slices = P * sums[min(shorter)] if by_taps else P
     inner = len(sums) + (1 if by_taps else 2)  # sums inside a chunk
     taps = stage("slices by taps, too", on_reduction(seq(join_reduce(), simplify)))
@@ -161,7 +167,10 @@ def _columns_operand(dims: Dims, e: Expr) -> int:
     maps, parts = nest(e), operands(reduction(e))
     reached = [n for n, part in enumerate(parts) if {*dims.columns} & depends(maps, part)]
     if len(reached) != 1:
-        raise Refused(f"expected one operand that columns reach, to stage it; found {len(reached)}")
+        raise Refused(
+            "expected one operand that depends on columns (pixels), to stage it; found "
+            f"{len(reached)} such operands"
+        )
     return reached[0]
 
 

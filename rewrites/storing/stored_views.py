@@ -123,7 +123,7 @@ def _windows(params: frozenset[str], choices: Choices) -> Strategy:
             return seq(gathered, choice(every, _refused("no windows")))
 
 
-ROWS = "no windows of rows of windows"
+ROWS = "no windows along two dimensions"
 
 
 def _refused(missing: str) -> Strategy:
@@ -215,7 +215,8 @@ def _rows_of_planes(batch: int) -> Strategy:
         channels = depth(type_of(e)) - batch - 3
         if channels < 1:
             raise Refused(
-                "expected windows with channels that can come first, found windows without"
+                "expected windows with a dimension of channels, to store it outermost; found "
+                "windows without one"
             )
         dims = labels(batch=batch, windows=1, rows=1, columns=1, others=channels - 1, channels=1)
         planes = ("batch", "channels", "windows", "columns", "rows", "others")

@@ -101,7 +101,8 @@ def _sums_apart(points: int) -> Strategy:
         place = place_where(e.f.body, lambda t: _of_sums(t, points))
         if place is None:
             raise Refused(
-                f"expected each product to be one sum and what is done to it, found {shown(e)}"
+                f"expected maps over {points} dimensions of zipped data and kernels, around one "
+                f"sum, found {shown(e)}"
             )
         alone = at(OF_FUNCTION + place, _sum_alone(points))
         done = alone(e)

@@ -39,15 +39,16 @@ def tiles_of_sums(side: int, rows: Fragment, part: Size | None = None) -> Strate
         done = over_lines(law)(e)
         if done is None:
             raise Refused(
-                "expected sums over images in windows that are larger than the number of them, "
-                f"found {shown(e)}"
+                "expected sums over windows alone, 1 apart, with more elements along each side "
+                f"than there are windows along it; found {shown(e)}"
             )
         xs, gs = _closed(done[0])
         layouts = (at(xs, _laid(part, partial(_beside, steps))), at(gs, _laid(part, in_lanes)))
         kept = seq(*layouts, skip if part is None else _parts_stored)(done[0])
         if kept is None:
             raise Refused(
-                f"expected a number of tiles that {steps} divides, found others in {shown(e)}"
+                f"expected a number of tiles that {steps} divides, the instruction's steps; found "
+                f"tiles of {side} a side in {shown(e)}, whose number it does not divide"
             )
         return kept[0], done[1] + kept[1]
 

@@ -259,7 +259,7 @@ def _kernels_before(e: Expr) -> Rewritten | None:
     place = place_where(e.f.body, lambda t: has_table(t) and free(t) in alone)
     if place is None:
         raise Refused(
-            "expected kernels of each image or group that are transformed alone, found "
+            "expected a transform of the kernels of each image or group, of nothing else, found "
             f"{shown(e.f.body)}"
         )
     return before(place)(e)
