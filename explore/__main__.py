@@ -1,4 +1,4 @@
-"""The command `explore`: what begins at once, before the command's own modules are loaded."""
+"""The command `explore`: its first steps, before the modules of its sub-commands are loaded."""
 
 import gc
 import sys

@@ -1,5 +1,5 @@
 """A program as a function on PyTorch's tensors that has gradients: variants of the program compute
-its values, variants of its gradients theirs."""
+its results, variants of its gradients their gradients."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -15,11 +15,12 @@ Build = Callable[[Program], Compiled]
 
 
 def differentiable(program: Written, build: Build = compile) -> Callable[..., Any]:
-    """The program as a function of tensors, in its parameters' order; needs PyTorch.
+    """A function of PyTorch's tensors, in the order of the program's parameters, that computes the
+    program; needs PyTorch.
 
-    `build` makes a compiled variant of a program: of the program itself, and of the gradient in
-    each parameter that PyTorch asks for. A loop over steps may change constants: each call gives
-    them anew.
+    `build` makes a compiled variant of a program: of the program itself, and of its gradient in
+    each parameter for which PyTorch asks. Between calls, as in training, constants may change: each
+    call gives them anew.
     """
     import torch
 
@@ -56,8 +57,8 @@ def differentiable(program: Written, build: Build = compile) -> Callable[..., An
 
 
 def _back(gradient: Compiled, given: dict[str, Any], cotangent: Any) -> Any:
-    """The gradient, called with those of the program's inputs that it takes, and with a
-    cotangent."""
+    """The value of `gradient`, called with those arrays in `given` (the program's inputs by name)
+    that it takes, and with a cotangent."""
     *others, last = gradient.names
     return gradient(**{n: given[n] for n in others}, **{last: cotangent})
 

@@ -1,2 +1,2 @@
-"""Boards: a small machine as a worker. It builds kernels from the texts that it gets, runs, checks
-and times them, and needs only Python, NumPy and pyopencl."""
+"""Boards: small machines as workers. A board builds kernels from the texts that it gets, runs,
+checks and times them, and needs only Python, NumPy and pyopencl."""

@@ -33,8 +33,8 @@ from ir.instructions.table import TABLE
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A board: the host and port on which `explore serve` listens, and the token that it
-    expects."""
+    """A board: the host and port on which `explore serve` listens, the token that it expects, and
+    `note`, which prints messages about the connection."""
 
     host: str
     port: int
@@ -42,8 +42,8 @@ class Board:
     note: Callable[[str], None]
 
     def connected(self) -> "tuple[Connection[Any, Any], Device]":
-        """A new connection to the board, and the board's device; a UserError if the board does not
-        admit us."""
+        """A new connection to the board, and the board's device; a UserError if there is no answer,
+        if the board refuses the token, or if its version of convlift is another."""
         try:
             connection = Client((self.host, self.port), authkey=self.token)
         except AuthenticationError:
@@ -102,7 +102,7 @@ class Board:
         return tuple(entry.one_of("value", tuple(TABLE)) for entry in said)
 
     def _asked(self, kind: str) -> Fields:
-        """The board's answer to a message of this kind, which has no contents."""
+        """The fields of the board's answer to a message of this kind, which has no contents."""
         connection, _ = self.connected()
         with closing(connection):
             send(connection, Message(kind))

@@ -30,7 +30,7 @@ _LENGTH = struct.Struct(">I")
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message: its kind, its fields as plain values, and its arrays by name."""
+    """A message: a word for its kind, its fields as plain values, and its arrays by name."""
 
     kind: str
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Message:
 
     @property
     def checked(self) -> Fields:
-        """The message's fields in a reader that checks the type of each."""
+        """A reader of the message's fields, which checks the type of each."""
         return Fields.of(dict(self.fields), self.kind)
 
 
@@ -159,7 +159,7 @@ def _time(entry: Fields) -> float:
 
 
 def device_json(device: Device) -> dict[str, Any]:
-    """The device as plain values, without the path of its runtime."""
+    """The device as plain values, without the file of its OpenCL runtime."""
     return {**asdict(device), "library": ""}
 
 

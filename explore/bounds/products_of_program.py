@@ -1,6 +1,6 @@
 """The sums of products of a program, counted, for the bounds on the traffic that they need.
 
-Workers that measure read stored bounds, and do not import this module.
+Workers that measure variants read stored bounds, and do not import this module.
 """
 
 from explore.bounds.least_traffic import Products, Windows
@@ -14,8 +14,8 @@ from rewrites.tuning.family import parameter_names
 
 
 def products(program: Program) -> Products | None:
-    """The products of a program that is one nest around one reduction of two shared operands; None
-    for other programs."""
+    """The amounts of a program's sums of products, if it is one nest around one reduction of two
+    shared operands; None for other programs."""
     known = amounts(program.body, parameter_names(program))
     if known is None:
         return None

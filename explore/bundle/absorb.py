@@ -1,5 +1,5 @@
-"""The run that is made of what a board brought back: on its device, with the outcomes of the
-variants that ran there, from which a search goes on."""
+"""The run that is made of a board's file of results: on the board's device, with the outcomes of
+the variants that ran there, from which a search goes on."""
 
 import re
 import time
@@ -28,8 +28,8 @@ PLAIN = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Absorbed:
-    """A run that was made of a file, and what is said of it: how many variants ran, and why others
-    failed."""
+    """A run that was made of a file of results: its device, how many of its variants were measured,
+    and how many failed for each reason."""
 
     run: Run
     device: Device
@@ -38,7 +38,7 @@ class Absorbed:
 
     @property
     def lines(self) -> list[str]:
-        """What is told of it."""
+        """Lines of text on the run."""
         told = [f"{self.device.name} ({self.device.platform}, driver {self.device.driver})"]
         told.append(f"{counted(self.measured, 'variant')} ran there with right results")
         told += [f"{counted(n, 'variant')} failed: {why}" for why, n in self.failed.most_common()]
@@ -70,7 +70,7 @@ def absorb(folder: Path, file: Path, out: Path | None = None) -> Absorbed:
 
 
 def _failures(made: Iterable[Record]) -> Counter[str]:
-    """How many variants failed at each stage, with the first reason of each."""
+    """The number of variants that failed, by the stage and the first reason at that stage."""
     first, found = dict[str, str](), Counter[str]()
     for outcome in (r.outcome for r in made):
         if isinstance(outcome, Failed):
@@ -108,7 +108,8 @@ def _environment(
 
 
 def fitted(profile: Profile, device: Device) -> Profile:
-    """A profile as far as a device allows: its own groups and memory, where these are less."""
+    """A profile with the sizes of groups and memory reduced to the device's own, where these are
+    less."""
     x, y, z = device.max_work_item_sizes
     own = profile.group_dims
     return replace(

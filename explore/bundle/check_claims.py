@@ -1,5 +1,5 @@
-"""The check of what a board claims of its variants, number by number, against the run that the
-bundle was made of; and the outcomes that are left.
+"""The check of what a board claims of its variants, number by number, against the run of which the
+bundle was made; and the outcomes that follow.
 
 Claims that contradict each other, or the bundle, are no results of it: the file is refused. A
 variant whose results are wrong has failed.
@@ -89,13 +89,15 @@ def _demand_fits(claim: Ran, variant: Variant, host: Host) -> None:
 
 
 def _rounding(program: BundledProgram, family: str, form: str) -> float:
-    """The machine epsilons that a form's derivation may lose on whole numbers."""
+    """The relative error, in machine epsilons, that a form's derivation may cause in results for
+    whole numbers; 0 if they stay exact."""
     return lowering(program.program, family, form).derivation.rounding
 
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """The judge of one variant that is said to have run."""
+    """The check of one variant that a board claims to have run: the claim, the variant in the run,
+    its program, and the largest error of a right result."""
 
     claim: Ran
     variant: Variant
@@ -108,7 +110,9 @@ class _Judge:
         return [b for b in self.variant.plan.buffers if b.role is Role.OUTPUT]
 
     def outcome(self, rounding: float) -> Measured | Failed:
-        """The outcome: measured if all results are right."""
+        """The variant's outcome: Measured if all its results are right, else Failed; raises Damaged
+        for claims that contradict each other. `rounding` is the error, in machine epsilons, that
+        the variant's form may cause in results for whole numbers."""
         self._demand_shape()
         error = self.claim.error
         if error is None or not error <= self.max_error:
@@ -137,8 +141,8 @@ class _Judge:
             raise Damaged(f"{claim.id}: expected {SAMPLES} samples of each result")
 
     def _demand_error(self, error: float) -> None:
-        """Raise Damaged if the samples alone have a larger error than all results are said to
-        have."""
+        """Raise Damaged if the samples alone have a larger error than `error`, the claimed one of
+        all results."""
         for k, taken in enumerate(self.claim.samples):
             right = self.program.right.outputs[k].ravel()
             places = np.unique(self.program.places(k), return_index=True)
@@ -151,7 +155,8 @@ class _Judge:
                 )
 
     def _wrong(self, rounding: float) -> Iterator[str]:
-        """What is wrong with results for whole numbers, in words."""
+        """Messages on what is wrong with the results for inputs of whole numbers; none if they are
+        right. `rounding` is as in `outcome`."""
         for k, buffer in enumerate(self._outputs):
             right = self.program.right.exact
             if right is None:

@@ -1,5 +1,5 @@
-"""The inputs that a seed stands for, as a bundle's programs draw them: drawn_inputs.c draws the
-same. Each number is a hash of the seed, of what it is for, and of its place.
+"""The inputs that are drawn from a seed, in Python as in drawn_inputs.c, for a bundle's programs.
+Each number is a hash of the seed, of the array that it is for, and of its place there.
 
 Bundles hold a copy of this file, so it imports nothing of ours.
 """
@@ -29,7 +29,7 @@ CHUNK = 1 << 18  # numbers drawn at once: their hashes fit in a cache
 
 
 def mixed(z: Bits) -> Bits:
-    """The hash of each number (splitmix64's)."""
+    """The hash (splitmix64's) of each of the numbers z."""
     z = z + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ z >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ z >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
@@ -68,20 +68,21 @@ def _stored(bits: Bits, scalar: str, whole: bool) -> NDArray[Any]:
 
 
 def sampled_places(seed: int, output: int, count: int) -> NDArray[np.intp]:
-    """The places in a result of `count` numbers that are brought back."""
+    """The places, drawn from the seed, in result number `output`, of `count` numbers, whose numbers
+    are brought back as samples."""
     bits = drawn_bits(seed, OUTPUTS + output, 0, SAMPLES)
     return (bits % np.uint64(count)).astype(np.intp)
 
 
 def values_of(stored: NDArray[Any], scalar: str) -> NDArray[np.float64]:
-    """Stored numbers as doubles; there is one zero, without a sign."""
+    """The numbers in `stored`, of the type `scalar`, as doubles; −0 becomes 0."""
     if scalar == "bfloat":
         stored = (stored.astype(np.uint32) << 16).view(np.float32)
     return stored.astype(np.float64) + 0.0
 
 
 def without_signs_of_zero(stored: NDArray[Any], scalar: str) -> NDArray[Any]:
-    """Stored numbers with one zero, without a sign, so that equal results have equal bytes."""
+    """The numbers in `stored` with 0 for −0, so that equal results have equal bytes."""
     if scalar == "bfloat":
         return np.where(stored == 0x8000, 0, stored).astype(np.uint16)
     return np.asarray(stored + DTYPES[scalar](0))

@@ -10,8 +10,8 @@ from ir.core.types import BYTES
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A variant of a bundle: its name, the file with its text and the sha256 of that, and its
-    plan."""
+    """A variant of a bundle: its name, the file with the text of its kernels, the sha256 of that
+    text, and its plan."""
 
     id: str
     file: str
@@ -31,9 +31,10 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What all variants of a bundle share: the device they were made for, the sha256 of the
-    program, the seed, the largest error of a right result, copies of the inputs, bytes of the
-    expected results, and the seconds that a variant may take."""
+    """The facts that all variants of a bundle share: the version of its format (`form`), the device
+    they were made for, the sha256 of the program, the seed, the largest error of a right result,
+    the number of copies of the inputs (`turns`), bytes of the expected results, and the seconds
+    that a variant may take."""
 
     form: int
     made_for: str
@@ -92,7 +93,8 @@ struct kernel {{
 
 
 def _tables(n: int, plan: Plan, inputs: Mapping[str, int]) -> str:
-    """The buffers, arguments and kernels of variant number n."""
+    """The C tables of the buffers, arguments and kernels of variant number n; `inputs` gives the
+    number of each input by name."""
     at = {buffer.name: i for i, buffer in enumerate(plan.buffers)}
     buffers = "".join(f"  {_buffer(b, inputs.get(b.name, -1))},\n" for b in plan.buffers)
     arguments = "".join(

@@ -49,9 +49,9 @@ COPIED = (
 def write_bundle(
     records: Sequence[Record], environment: Environment, top: int, folder: Path, jobs: int
 ) -> int:
-    """Write the best variants of a run to a folder, at most `top`; returns how many there are.
+    """Write the best variants of a run, at most `top`, to a folder; returns how many were written.
 
-    Each is made again and proved by `jobs` workers before. A UserError if none can be run."""
+    Each is first made again and proved, by `jobs` workers. A UserError if none can be run."""
     refuse_occupied(folder, OURS, ("kernels",))
     best = best_first(records, top)
     if not best:
@@ -92,7 +92,7 @@ def write_bundle(
 
 
 def text_hash(plan: Plan) -> str:
-    """The sha256 of the text that a bundle holds of a plan."""
+    """The sha256 of the OpenCL text of a plan's kernels, as a bundle holds it."""
     return sha256(plan.source.encode()).hexdigest()
 
 
@@ -104,7 +104,7 @@ def _entry(number: int, record: Record, plan: Plan) -> Entry:
 def _described(
     facts: Facts, program: BundledProgram, entries: Sequence[Entry]
 ) -> Mapping[str, Any]:
-    """What bundle.json says."""
+    """The contents of bundle.json."""
     return {
         "bundle": facts.form,
         "made_for": facts.made_for,

@@ -1,5 +1,5 @@
-"""A network compared with other engines: times measured in turns, and the memory that each takes,
-measured in the same way."""
+"""Measurements of a network in convlift and in other engines: times measured in turns, and the
+memory that each takes, measured in the same way."""
 
 import os
 import statistics
@@ -32,7 +32,8 @@ OURS: EngineName = "convlift"
 @dataclass(frozen=True, slots=True)
 class Beside:
     """The measurement of an engine: the medians of an inference's time, of its processor time, and
-    of the ratio of its time to ours in the same pass; and how much memory its process took."""
+    of the ratio of its time to convlift's in the same pass; and how much memory its process took
+    (`grown`)."""
 
     engine: EngineName
     time_ns: float
@@ -48,7 +49,8 @@ def beside_peers(
     device: Device,
     engines: Sequence[EngineName],
 ) -> list[Beside]:
-    """The measurements of our network and of these engines on the same inputs, ours first."""
+    """The measurements of convlift's network (`plan`) and of these `engines`, which read the file
+    `model`, on the same inputs; convlift's comes first."""
     threads = len(os.sched_getaffinity(0))
     given = {plan.tensors[name]: a for name, a in inputs.items()}
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
@@ -76,7 +78,7 @@ def _beside(name: EngineName, passes: Sequence[Mapping[EngineName, Turn]], g: Gr
 
 
 def _pool(task: Opened) -> "Pool[int, Turn | Grown]":
-    """A process of its own for an engine."""
+    """A pool of one process, in which the engine of `task` is opened."""
     return Pool(turn, workers=1, timeout=LIMIT, stage="run", setup=partial(opened, task))
 
 

@@ -1,4 +1,5 @@
-"""The export of a network as a folder that runs and checks itself without convlift."""
+"""The export of a network as a folder of files, with which it runs and is checked without
+convlift."""
 
 from collections.abc import Sequence
 from pathlib import Path

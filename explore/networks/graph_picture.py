@@ -14,8 +14,9 @@ WIDE, HIGH, ACROSS, DOWN = 150.0, 26.0, 170.0, 44.0
 
 
 def graph_picture(choice: Choice) -> str:
-    """The picture as SVG: each layer stands below those whose results it reads, in a column of its
-    own where others are beside it; a look at a box tells its time and its bytes."""
+    """The SVG picture of a network's layers, with the option chosen for each. A layer stands below
+    those whose results it reads; layers of one row have columns of their own. The tooltip of a
+    layer's box tells its time, the bytes of its result, and its option."""
     layers = choice.layers
     sources = [_sources(layers, l) for l in range(len(layers.layers))]
     places = _places(_rows(sources), sources)
@@ -45,7 +46,8 @@ def graph_picture(choice: Choice) -> str:
 
 
 def _sources(layers: Layers, l: int) -> list[int]:
-    """The layers that make what a layer reads, by number; several may make a part of one tensor."""
+    """The numbers of the layers whose results layer number `l` reads; several may make parts of one
+    tensor."""
     return [
         number
         for _, tensor in layers.layers[l].tensors
@@ -55,7 +57,8 @@ def _sources(layers: Layers, l: int) -> list[int]:
 
 
 def _rows(sources: list[list[int]]) -> list[int]:
-    """The row of each layer: one below the lowest of those that it reads."""
+    """The row of each layer: one below the lowest row among its `sources`, the numbers of the
+    layers whose results it reads; 0 if there are none."""
     found: list[int] = []
     for above in sources:
         found.append(1 + max((found[s] for s in above), default=-1))
@@ -63,8 +66,8 @@ def _rows(sources: list[list[int]]) -> list[int]:
 
 
 def _places(rows: list[int], sources: list[list[int]]) -> list[tuple[float, float]]:
-    """The place of each layer: in the first free column, that of the layer that it reads first if
-    nobody has it."""
+    """The coordinates of each layer's box: in its row, and in the column of the first layer that it
+    reads if that place is free, else in the first free column."""
     taken = set[tuple[int, int]]()
     columns: list[int] = []
     for row, above in zip(rows, sources, strict=True):

@@ -14,8 +14,9 @@ TICKS = 5
 
 
 def memory_picture(layers: Layers, plan: NetworkPlan) -> str:
-    """The picture as SVG: a box for each array in the arena, from the launch that makes it to the
-    last that reads it; a click or a look at a box tells its name and bytes."""
+    """The SVG picture of the arena: a box for each array in it, from the launch that makes the
+    array to the last launch that reads it. The tooltip of a box tells the array's name and
+    bytes."""
     launches = max(1, len(plan.layer_of))
     size = max(1, plan.plan.workspace_bytes)
     makers = {plan.tensors[x.output]: x.operator for x in layers.layers}

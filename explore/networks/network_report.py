@@ -30,8 +30,9 @@ def write_network_report(
     where: str,
     beside: Sequence[Beside] = (),
 ) -> None:
-    """Write the report of a choice, with the network's front, and what was measured beside it;
-    layers link to the reports of their own runs, in `layers` beside the file."""
+    """Write the report of a network's `choice` to a file, with its `front`, the device `where` it
+    ran, and the measurements of engines in `beside`. Layers link to the reports of their own runs,
+    in the folder `layers` next to the file."""
     told = "<br>".join(map(escape, memory_lines(choice)))
     body = f"""<p>{escape(where)}<br>{told}</p>
 <h2>The arena over time</h2>{memory_picture(choice.layers, choice.plan)}
@@ -64,8 +65,8 @@ def _layers(choice: Choice) -> str:
 
 
 def _beside_table(beside: Sequence[Beside]) -> str:
-    """The table of engines: times of a call, and how the processes grew while they loaded the
-    network and ran it first."""
+    """The HTML table of engines: the time of an inference, and the bytes by which an engine's
+    process grew while it loaded the network and first ran it; empty if `beside` is."""
     if not beside:
         return ""
     rows = "".join(
@@ -95,7 +96,8 @@ def _front_table(front: Sequence[Choice]) -> str:
 
 
 def _front_picture(front: Sequence[Choice], chosen: Choice) -> str:
-    """The points of the front in the plane of memory and time; the chosen one is filled."""
+    """The SVG picture of the front's points, time upwards and memory to the right; that of `chosen`
+    is filled."""
     points = [*front, chosen]
     plane = plane_over([_place(c) for c in points], WIDE, HIGH)
     dots = "".join(_dot(plane, c, c is chosen) for c in points)

@@ -14,8 +14,8 @@ def heading() -> str:
 
 
 def program_line(layers: Layers, number: int, options: Sequence[Option]) -> str:
-    """The line of a program whose options were found: how many layers have it, its fastest option,
-    and the least bytes that any needs."""
+    """The line on program number `number` and its `options`: how many layers have it, its fastest
+    option, and the least bytes that an option needs."""
     best = min(options, key=lambda o: o.time_ns)
     guess = "" if best.measured else " (estimated)"
     return (
@@ -26,7 +26,8 @@ def program_line(layers: Layers, number: int, options: Sequence[Option]) -> str:
 
 
 def front_table(front: Sequence[Choice]) -> list[str]:
-    """The lines of a network's front: time, memory, and what that is made of."""
+    """The lines of a table of a network's front: for each choice its time, its memory, the arena
+    and the weights in that, and how close it is proved to be to the best."""
     lines = [f"{'time':>10} {'memory':>11} {'arena':>11} {'weights':>11}  proved"]
     for choice in front:
         plan = choice.plan.plan

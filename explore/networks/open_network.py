@@ -32,9 +32,9 @@ def network(
     """The network of an ONNX file (or of a `ModelProto`), built for a device, as a callable on
     arrays.
 
-    Its layers' variants are taken by rough estimates, or, with `tried`, each is the fastest of so
-    many that are measured here. `shapes` binds those of inputs where the model leaves sizes open;
-    with `checking`, buffers are poisoned and guarded.
+    Its layers' variants are chosen by rough estimates, or, with `tried`, each is the fastest of so
+    many that are measured here. `shapes` gives the shapes of inputs whose sizes the model leaves
+    open; with `checking`, buffers are poisoned and guarded.
     """
     layers = layers_of(read(model, shapes))
     target = target_of(device, None, ())
@@ -53,8 +53,9 @@ def quickly(
     tell: Tell = lambda n, o: None,
     clock: Clock = time.perf_counter_ns,
 ) -> Options:
-    """The options of a network's programs without a run's folder: by estimates, or of so many that
-    are tried, measured by the `clock`."""
+    """The options of a network's programs without a run's folder: by estimates if `tried` is 0,
+    else the best of `tried` variants of each that are measured by the `clock`. tell(number,
+    options) is called after each program."""
     if not tried:
         return estimated(layers, target, session, tell)
     hands = Here()

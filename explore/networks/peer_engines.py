@@ -1,4 +1,4 @@
-"""Engines that run a network, each in a process of its own: ours reads its plan and a file of
+"""Engines that run a network, each in a process of its own: convlift reads its plan and a file of
 weights, others read the model's file. Each reports its times, and how much memory its process
 took."""
 
@@ -29,7 +29,7 @@ Run = Callable[[], object]
 @dataclass(frozen=True, slots=True)
 class Opened:
     """An engine to open: its name, the file that it reads, its inputs, how many threads it may
-    have, and for ours the plan and the device."""
+    have, and, for convlift alone, the plan and the device."""
 
     engine: EngineName
     file: Path
@@ -50,7 +50,8 @@ class Grown:
 
 @dataclass(slots=True)
 class Engine:
-    """An engine with a network in it, and how its process grew for that."""
+    """An engine with a loaded network: `run` computes one inference, and `grown` is how its process
+    grew while it loaded the network and first ran it."""
 
     run: Run
     grown: Grown
@@ -58,15 +59,15 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The time of an inference, the mean of some: nanoseconds by the clock, and of processor
-    time."""
+    """The mean time of an inference in nanoseconds: by the clock, and processor time."""
 
     wall_ns: float
     processor_ns: float
 
 
 def opened(task: Opened) -> Engine:
-    """The engine of a task, in this process: its library is loaded, then its growth is counted."""
+    """The engine of a task, loaded in this process; growth is counted from after its library is
+    imported."""
     load = {"convlift": _ours, "onnxruntime": _onnxruntime, "openvino": _openvino}[task.engine](
         task
     )
@@ -79,7 +80,7 @@ def opened(task: Opened) -> Engine:
 
 
 def turn(engine: Engine, count: int) -> Turn | Grown:
-    """The mean time of `count` inferences; for a count of 0, how much memory the process took."""
+    """The mean time of `count` inferences; for a count of 0, how much the engine's process grew."""
     if not count:
         return engine.grown
     begun, busy = time.perf_counter_ns(), time.process_time_ns()
@@ -90,13 +91,13 @@ def turn(engine: Engine, count: int) -> Turn | Grown:
 
 
 def _forget_peak() -> None:
-    """Set the process's record of its largest memory to its present memory."""
+    """Set the record that the system keeps of this process's peak memory to its present memory."""
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
 
 
 def _status(name: str) -> int:
-    """A number of bytes from the status file of this process."""
+    """The bytes in the field `name` of /proc/self/status, the status of this process."""
     with open("/proc/self/status") as file:
         lines = dict(line.split(":", 1) for line in file)
     return int(lines[name].split()[0]) << 10

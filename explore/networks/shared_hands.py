@@ -21,8 +21,8 @@ Setup = tuple[int, Device | None, Profile]
 
 @dataclass(slots=True)
 class SharedHands:
-    """The hands that several runs on one device share. They are a context: at its end, their
-    processes end."""
+    """The hands that several runs on one device share, with what they found and the workers they
+    began. They are a context: at its end, these processes end."""
 
     hands: Hands
     known_limits: dict[str, Mapping[str, float | None]] = field(default_factory=dict)
@@ -38,14 +38,14 @@ class SharedHands:
         self.building.clear()
 
     def builders(self, options: Options, device: Device | None, profile: Profile) -> Workers:
-        """The workers that build, the same ones each time."""
+        """The workers that build; the same ones for equal arguments."""
         key = options.workers, device, profile
         if key not in self.building:
             self.building[key] = self.hands.builders(options, device, profile)
         return _Lent(self, key)
 
     def meters(self, file: Path, program: Program, options: Options, device: Device) -> Workers:
-        """The worker that runs things on the device, a new one for each program."""
+        """The worker that runs variants on the device, a new one for each program."""
         return self.hands.meters(file, program, options, device)
 
     def instructions(self, device: Device) -> tuple[str, ...]:
@@ -65,7 +65,8 @@ class SharedHands:
 
 @dataclass(slots=True)
 class _Lent:
-    """The shared workers as one run sees them: closing them ends them only if they are busy."""
+    """Shared workers as one run sees them: closing them ends their processes only if these are
+    busy."""
 
     owner: SharedHands
     key: Setup

@@ -16,8 +16,8 @@ FLOPS, BYTES = 2e11, 1e10  # a second, of a device that was not measured
 
 
 def weights(layers: Layers, limits: Mapping[str, float | None]) -> list[float]:
-    """The weight of each program: the least time that a device with these limits takes for all
-    layers that have it, in seconds."""
+    """The weight of each program: the least time, in seconds, that a device with these limits takes
+    for all layers that have the program."""
     flops = limits.get("peak_flops") or FLOPS
     bandwidth = limits.get("bandwidth") or BYTES
     return [

@@ -1,8 +1,9 @@
-"""The options of a run, which say what it shall do; they are stored with it, so that it can be
+"""The options of a run, which say what the run shall do; they are stored with it, so that it can be
 resumed.
 
-An option is defined once, as a field of `Options`: its name, what it is where nobody asks, how it
-is written and read, and words about it. The command line and `explore()` in Python come from these.
+An option is defined once, as a field of `Options`: its name, its value where it is not given, how
+it is written and read, and its help text. The command line and `explore()` in Python are made from
+these fields.
 """
 
 import os

@@ -1,6 +1,6 @@
 """The fields of JSON that somebody else may have written, each read as a value of a given kind.
 
-A field that is not of its kind raises `Damaged`, with its name, what was found and what was
+A field whose value is of another kind raises `Damaged`, with its name, what was found and what was
 expected.
 """
 

@@ -1,1 +1,1 @@
-"""The record book: one file in which what was measured is kept from run to run."""
+"""The record book: one file in which outcomes of variants are kept from run to run."""

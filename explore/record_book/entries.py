@@ -20,8 +20,8 @@ DETAIL = 400  # characters of a build log that are kept
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A device as times depend on it: its name, platform, driver, and the limits it was taken to
-    have."""
+    """The facts of a device on which times depend: its name, platform, driver, and the limits it
+    was assumed to have."""
 
     device: str
     platform: str
@@ -55,8 +55,7 @@ class Entry:
 
     @property
     def time_ns(self) -> float | None:
-        """The time in nanoseconds, if it was measured to the end; None if the variant failed or was
-        given up."""
+        """The variant's time in nanoseconds; None if it failed or was given up."""
         outcome = self.record.outcome
         done = isinstance(outcome, Measured) and not outcome.stopped_early
         return self.record.time_ns if done else None
@@ -87,7 +86,7 @@ def packed(entry: Entry) -> bytes:
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:
-    """The entry as a JSON object, as books are exported."""
+    """The entry as a JSON object, of the form in which books are exported."""
     identity = entry.subject.identity
     return {
         "shape": identity.shape,

@@ -28,13 +28,15 @@ class Identity:
 
 @dataclass(slots=True)
 class _Reader:
-    """The sizes and nodes of a program that were met so far, while it is read for its identity."""
+    """A reader of programs for their identity: it collects the sizes and counts the nodes that it
+    has met so far."""
 
     sizes: list[int] = field(default_factory=list)
     kinds: Counter[str] = field(default_factory=Counter)
 
     def told(self, value: Any, bound: Mapping[str, int]) -> Any:
-        """The value as JSON without names and sizes; `bound` numbers the variables in scope."""
+        """A value (a term, a part of one, or a tuple of them) as JSON without names and sizes;
+        `bound` numbers the variables in scope."""
         match value:
             case Var(name, _):
                 return ["var", bound[name]]
@@ -60,8 +62,8 @@ class _Reader:
         raise AssertionError(f"expected a program of numbers, found {type(value).__name__}")
 
     def _node(self, e: Expr, bound: Mapping[str, int]) -> Any:
-        """The name of a node, with its operation if nodes of its kind have several, and its
-        fields."""
+        """A node as JSON: its name and its fields. The node is counted, apart by operation if its
+        kind has several."""
         name = type(e).__name__
         self.kinds[f"{name} {getattr(e, 'op', '')}".strip()] += 1
         return [name, *(self.told(getattr(e, part), bound) for part in fields_of(e))]

@@ -1,9 +1,9 @@
-"""What a search begins from: the variants that a record book knows of its program, and of similar
-programs.
+"""The knowledge that a search begins from: the variants that a record book has of its program, and
+of similar programs.
 
-Only variants measured here, on this device with this driver and by this version, count as tried.
-All others are hints: their constraints are checked, their kernels proved, and their times measured
-again."""
+Only variants that were measured on this machine, on this device with this driver and by this
+version, count as tried. All others are hints: their constraints are checked, their kernels proved,
+and their times measured again."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ LEARNED = 600  # variants that are learned from
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A form and its parameters' values that were good once; whether they are legal is asked
+    """A form and its parameters' values that were good once; whether they are legal is checked
     again."""
 
     family: str
@@ -35,9 +35,9 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What a record book knows for a search: the front of the same program (`again`), the names of
-    its variants that were tried, hints from elsewhere, and records from which the times of kernels
-    are learned."""
+    """The knowledge of a record book for a search: the front of the same program (`again`), the
+    names of its variants that were tried, hints from other devices and programs, and records from
+    which the times of kernels are learned."""
 
     again: tuple[Entry, ...] = ()
     tried: frozenset[str] = frozenset()
@@ -55,8 +55,8 @@ class Recalled:
         return max(len(self.again), variants - len(self.tried)) if self.tried else variants
 
     def beginning_with(self, records: Sequence[Record]) -> "Recalled":
-        """What is known, with the variants of these records tried before all others but the known
-        front."""
+        """This knowledge with the variants of `records` as hints that are tried right after the
+        known front, before all others."""
         made = (Hint(r.variant.family, r.variant.form, r.variant.parameters) for r in records)
         return replace(self, hints=tuple(dict.fromkeys([*made, *self.hints])))
 
@@ -83,8 +83,9 @@ def recalled(
     options: Options,
     before: float | None = None,
 ) -> Recalled:
-    """What a record book knows of a program for a search with these options; with `before` (seconds
-    since 1970), what it knew at that time."""
+    """The knowledge of a record book on the program with this identity, for a search with these
+    options on the device `place` by `version`; with `before` (seconds since 1970), as it was at
+    that time."""
     same = [e for e in book.of_program(identity, before) if _asked_for(e, options)]
     own = [e for e in same if _counts(e, place, version)]
     again = front_of(own)[:AGAIN]
@@ -112,16 +113,17 @@ def front_of(entries: Iterable[Entry]) -> list[Entry]:
 def nearest(
     book: RecordBook, identity: Identity, place: Place, before: float | None = None
 ) -> list[Identity]:
-    """The other programs in a record book that are nearest to one, the nearest first; only those of
-    which a variant ran on this device."""
+    """The identities of other programs in a record book that are nearest to `identity`, the nearest
+    first; only those of which a variant ran on the device `place`, with `before` only before that
+    time."""
     known = book.on_device(place.device, place.platform, before)
     far = [(distance(identity, other), n) for n, other in enumerate(known) if other != identity]
     return [known[n] for d, n in sorted(far)[:NEAREST] if d != float("inf")]
 
 
 def _hints(elsewhere: Sequence[Entry], near: Sequence[Sequence[Entry]]) -> Iterator[Hint]:
-    """The hints from the same program elsewhere, then those from near programs, one of each in
-    turn. Of each program, the front comes first, and other fast variants follow."""
+    """The hints from entries of the same program on other devices, then those from `near` programs,
+    one of each in turn. Of each program, the front comes first, and other fast variants follow."""
     ranked = [_ranked(several) for several in (elsewhere, *near)]
     for turn in range(HINTS):
         for several in ranked:

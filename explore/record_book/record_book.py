@@ -30,8 +30,8 @@ _FIELDS = ("shape", "sizes", "kinds", "name", "program", "device", "platform", "
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary of what a record book holds of a program, on a device and by a version: how many
-    variants, how many of them failed, and the least time in nanoseconds."""
+    """A summary of a program's entries on one device by one version: how many variants there are,
+    how many of them failed, and the least time in nanoseconds."""
 
     name: str
     sizes: str
@@ -113,7 +113,8 @@ class RecordBook:
         return list(self._entries(where, key))
 
     def on_device(self, device: str, platform: str, before: float | None = None) -> list[Identity]:
-        """The identities of the programs of which a variant ran on a device, with any driver."""
+        """The identities of the programs of which a variant ran on a device, with any driver; with
+        `before`, only before that time since 1970."""
         sql = """SELECT DISTINCT shape, sizes, kinds FROM subject
   JOIN entry ON entry.subject = subject.id JOIN place ON place.id = entry.place
   WHERE device = ? AND platform = ? AND unix_s <= ? AND status = 'measured'"""
@@ -294,7 +295,8 @@ def _until(before: float | None) -> float:
 
 
 def _readable(fields: dict[str, Any], read: Any) -> Iterator[Any]:
-    """The value that `read` makes of a row's fields; nothing if the row holds no valid entry."""
+    """The value of read(fields), where `fields` are those of a row; no value if the row holds no
+    valid entry."""
     try:
         yield read(fields)
     except (Damaged, ValueError, TypeError, zlib.error):

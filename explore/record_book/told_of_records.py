@@ -1,5 +1,5 @@
-"""Lines of text on what a record book holds: on one program, before its search begins, and on the
-whole book."""
+"""Lines of text on the contents of a record book: on one program, before its search begins, and on
+the whole book."""
 
 import time
 from collections.abc import Iterator
@@ -11,8 +11,9 @@ from ir.text.counted import counted
 
 
 def told_of(known: Recalled) -> Iterator[str]:
-    """Lines on what the search of one program begins from: its best variants of earlier runs, or
-    else those that were good for other programs. No lines if the record book holds neither."""
+    """Lines on the known variants that the search of a program begins from: its best variants of
+    earlier runs, or else those that were good for other programs. No lines if the record book holds
+    neither."""
     for entry in known.again:
         when = time.strftime("%Y-%m-%d", time.gmtime(entry.record.unix_s))
         yield (
@@ -29,8 +30,8 @@ def told_of(known: Recalled) -> Iterator[str]:
 
 
 def listed(book: RecordBook) -> Iterator[str]:
-    """Lines on what a record book holds: for each program, device and version, how many variants
-    there are, and the best time."""
+    """Lines on the contents of a record book: for each program, device and version, how many
+    variants there are, and the best time."""
     for s in book.summaries():
         yield line_of(s)
 
