@@ -83,7 +83,7 @@ def replicated(params: frozenset[str]) -> Strategy:
         store_operands(params),
         rows,
         exhaust(inline_view()),
-        choice(outermost(replicate_taps()), _refuse),
+        choice(outermost(replicate_taps()), lambda e: _refuse(_not_linear(e))),
         each_result,
         normalise,
         exhaust(flat_zip()),
@@ -91,11 +91,12 @@ def replicated(params: frozenset[str]) -> Strategy:
     )
 
 
-def _refuse(e: Expr) -> Rewritten | None:
-    raise Refused(
-        "expected sums of products of windows and taps, which are linear in the taps, found "
-        f"{shown(e)}"
-    )
+def _not_linear(e: Expr) -> str:
+    return f"expected sums over windows that are linear in the taps, found {shown(e)}"
+
+
+def _refuse(why: str) -> Rewritten | None:
+    raise Refused(why)
 
 
 def _is_sum(e: Expr) -> bool:
@@ -143,8 +144,8 @@ def _stored(params: frozenset[str], panel: Size, e: Expr) -> Rewritten | None:
     places = (place for place in views(e, params) if _is_matrices(get(e, place)))
     done = next((stored_at(params, place, lambda _: laid)(e) for place in places), None)
     return done or _refuse(
-        "expected matrices that depend on the maps around them alone, found ones that depend "
-        "on more"
+        "expected matrices that depend on the maps around them alone, found that they also depend "
+        "on other variables"
     )
 
 
