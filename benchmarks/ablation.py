@@ -45,8 +45,8 @@ def _without_words(*removed: str) -> Callable[[str, Mapping[str, int]], Point]:
 
 
 def _one_result(form: str, point: Mapping[str, int]) -> Point:
-    """The form as it is, and the point with 1 for every side of a block, so that a work-item makes
-    one vector of results and uses no element that it loads twice."""
+    """The form, unchanged, and the point with 1 for every side of a block: a work-item makes one
+    vector of results, and uses no element twice that it loads."""
     sides = ("tr", "tc", "tx", "ty")
     return form, {name: 1 if name in sides else n for name, n in point.items()}
 
@@ -71,8 +71,8 @@ class Cost:
 
 
 def has(part: str, program: Program, variant: Variant) -> bool:
-    """True if the variant has the part: without it, the form or the point is another; of the part
-    VECTORS, if its kernels load vectors."""
+    """True if a variant of the program has the part called `part`: leaving the part out (`PARTS`)
+    changes the variant's form or point; and for the part VECTORS, its kernels load vectors."""
     point = dict(variant.parameters)
     if PARTS[part](variant.form, point) == (variant.form, point):
         return False
@@ -103,8 +103,8 @@ def whole(program: Program, records: Sequence[Record]) -> Record:
 
 
 def ablation(run: Run) -> tuple[Record, list[Cost]]:
-    """The fastest variant of a run that has all parts, and the cost of each part; kept in the run's
-    folder, and read from there the next time."""
+    """The fastest of those variants of a run that have the most parts, and the cost of each part.
+    The costs are kept in the run's folder, and read from there the next time."""
     program = _program(run)
     record, file = whole(program, run.records), run.folder / "ablation.json"
     if file.is_file():
@@ -135,8 +135,8 @@ def _measured(run: Run, program: Program, record: Record) -> Iterator[Cost]:
 
 
 def _made(program: Program, record: Record, part: str, profile: Profile) -> Plan | str:
-    """The plan of the record's variant without a part; if the variant has no such part, or is not
-    legal without it, the reason."""
+    """The plan of the record's variant, made without `part`; if the variant does not have that
+    part, or is not legal without it, the reason as text."""
     variant = record.variant
     if not has(part, program, variant):
         return "it has none"
@@ -162,8 +162,8 @@ def _generated(
 
 
 def _checked(worker: Worker, plan: Plan | str) -> str:
-    """The reason why a plan cannot be timed: it is a reason itself, or its run fails or gives wrong
-    results; else an empty text."""
+    """The reason why a plan cannot be timed: its run fails or gives wrong results; empty if it can.
+    Where `plan` is a reason already, that."""
     if isinstance(plan, str):
         return plan
     worker.submit(Measure(0, plan))

@@ -54,8 +54,8 @@ DONE = "done"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The row of a layer: the cells of the table, and our values of those numbers for which the
-    paper states a range over all layers."""
+    """The row of a layer: the cells of the table, and our values (`numbers`) of those quantities
+    for which the paper states a range over all layers."""
 
     cells: tuple[str, ...]
     numbers: tuple[float, ...]
@@ -63,7 +63,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The table of a paper: how a layer of it is measured, and what its authors found."""
+    """The table of a paper: the names of its layers begin with `layers`; `row` measures one of
+    them; `numbers` are what the paper states ranges of, and `theirs` is what it found."""
 
     layers: str
     columns: tuple[str, ...]
@@ -73,8 +74,8 @@ class Table:
 
 
 def explored(layer: Layer, given: argparse.Namespace, name: str, **options: Any) -> Run:
-    """The run of a layer with these options, in the folder of this name; resumed if it was
-    stopped."""
+    """The run of a layer with these options (beside those `given` to the command), in a folder that
+    the layer and `name` name; resumed if it was stopped."""
     folder: Path = given.out / f"{layer.name}-{name}".replace(" × ", "-n")
     if (folder / DONE).is_file():
         return Run(folder)
@@ -194,16 +195,16 @@ def alexnet(layer: Layer, given: argparse.Namespace) -> Row:
 
 
 def _until(run: Run) -> str:
-    """The number of variants that a run tried until it had one about as fast as its best, as
-    text."""
+    """The number of variants that a run tried until one was about as fast as its best, and how many
+    it tried in all, as text."""
     times = [r.time_ns or inf for r in run.records if r.round == 0]
     goal = NEAR * min(times)
     return f"{next(n for n, t in enumerate(times, 1) if t <= goal)} of {len(times)}"
 
 
 def _count(program: Program, family: str, device: Profile, domain: Domain | None) -> int:
-    """The number of points worth trying of a family's first form on a device, within the domain if
-    one is given."""
+    """The number of points worth trying of a family's first form for a program on a device; of
+    those in `domain`, if it is not None."""
     low = narrowed(lowering(program, family), program, domain)
     return points(low, device, 1, 0)[0].count
 

@@ -28,21 +28,24 @@ from explore.run.target import Target, target_of
 
 
 def measured(layers: Layers, target: Target, session: Session, tried: int) -> Chooser:
-    """The choice of a network's options, of which so many of each layer are tried on a device and
-    measured by processors' time, as others may share the cores."""
+    """A chooser among the options of a network's layers: `tried` variants of each layer are
+    measured on the session's device. Times are of processors, as other programs may share the
+    cores."""
     options = quickly(layers, target, session, tried, clock=time.process_time_ns)
     return Chooser.of(layers, options)
 
 
 def budgets_of(front: list[Choice], count: int) -> list[int]:
-    """So many budgets of bytes, evenly apart from the least memory of a front to its most."""
+    """At most `count` budgets in bytes, the largest first: evenly spaced from the memory of the
+    smallest choice of a front to that of the largest."""
     most, least = front[0].memory_bytes, front[-1].memory_bytes
     return sorted({int(n) for n in np.linspace(least, most, count)}, reverse=True)
 
 
 def lines(name: str, chooser: Chooser, count: int) -> Iterator[str]:
-    """The rows of a table for a network, one for each budget: bytes, the time of the exact choice,
-    of the greedy one, their ratio, and what is proved."""
+    """A heading and the rows of a table for the network `name`, a row for each budget: its bytes,
+    the time of the exact choice, that of the greedy choice, their ratio, and what is proved of the
+    exact one."""
     begun = time.perf_counter()
     front = chooser.sweep()
     took = time.perf_counter() - begun
@@ -66,8 +69,8 @@ def lines(name: str, chooser: Chooser, count: int) -> Iterator[str]:
 
 
 def least(chooser: Chooser, model: Any, session: Session) -> str:
-    """The line on a network with the least budget that is feasible: bytes planned and held, and the
-    error of its results against onnxruntime's."""
+    """The line on a network in the smallest memory that a choice of its options can have: the bytes
+    planned and held, and the error of its results compared with onnxruntime's."""
     choice = chooser.within(chooser.least().memory_bytes)
     net = Network.of(choice.layers, choice.options, session)
     inputs = inputs_for(choice.layers, np.random.default_rng())
@@ -82,7 +85,7 @@ def least(chooser: Chooser, model: Any, session: Session) -> str:
 
 
 def main() -> None:
-    """Print the rows of each network that is named."""
+    """Print the rows of each network that the arguments name."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="+", help="names of models")
     parser.add_argument("--size", type=int, help="pixels of an image, each way")

@@ -133,17 +133,18 @@ def speedup(given: argparse.Namespace) -> None:
 
 
 def first_round(run: Run) -> list[Record]:
-    """The records of a run before its front was measured again, in the order they came."""
+    """The records of a run from before its front was measured again, in the order in which they
+    came."""
     return sorted((r for r in run.records if r.round == 0), key=lambda r: r.elapsed_s)
 
 
 def ids(records: Sequence[Record]) -> list[str]:
-    """The ids of the variants of these records."""
+    """The ids of the variants of these records, in order."""
     return [r.variant.id for r in records]
 
 
 def pace_of(records: Sequence[Record]) -> float:
-    """How many variants were measured in a second, between the first outcome and the last."""
+    """How many variants were measured in a second, from the first of these records to the last."""
     at = sorted(r.elapsed_s for r in records)
     return (len(at) - 1) / (at[-1] - at[0])
 
@@ -288,8 +289,8 @@ def hosts(given: argparse.Namespace) -> None:
 
 
 def _cut(link: str, folder: Path, seconds: float, told: list[str]) -> None:
-    """Take a network link down for some seconds, once three outcomes are stored in a run's folder;
-    a line on it is added to `told`."""
+    """Take the network link `link` down for some seconds, as soon as the run in `folder` has three
+    outcomes; a line about that is added to `told`."""
     before = _await_outcomes(folder, 3)
     _ip("link", "set", link, "down")
     time.sleep(seconds)

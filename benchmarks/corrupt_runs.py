@@ -63,8 +63,8 @@ def main() -> None:
 
 
 def _attacks(todo: Sequence[Corruption], run: Path, place: Path, jobs: int) -> Iterator[Attack]:
-    """The results of corrupting copies of `run` in folders under `place`, as each ends; `jobs` of
-    them go on at once."""
+    """The results of the corruptions, each of a copy of `run` in a folder under `place`, in the
+    order in which they end; `jobs` of them go on at once."""
     spawned = get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=spawned) as pool:
         attacks = [
@@ -76,8 +76,8 @@ def _attacks(todo: Sequence[Corruption], run: Path, place: Path, jobs: int) -> I
 
 
 def table(found: Sequence[Attack]) -> list[str]:
-    """The lines of a table: for each kind of corruption runs, commands, refusals with a message,
-    and faults."""
+    """The lines of a table with a row for each kind of corruption: the numbers of corrupted runs,
+    of commands, of refusals with a message, and of faults."""
     lines = ["| corruption | runs | commands | refused in words | faults |"]
     lines.append("|---|--:|--:|--:|--:|")
     kinds = Counter(attack.corruption.name for attack in found)

@@ -47,8 +47,8 @@ TRIES = 12  # forms that are drawn before a family counts as one that refuses th
 
 
 def away(found: object, right: np.ndarray) -> float:
-    """The largest difference of two arrays, divided by the largest number of the right one, or by 1
-    if that is larger; infinite if their shapes differ."""
+    """The largest difference between the numbers of `found` and `right`, divided by the largest
+    absolute number of `right`, or by 1 if that is larger; infinite if their shapes differ."""
     assert isinstance(found, np.ndarray)
     if found.shape != right.shape:
         return float("inf")
@@ -66,8 +66,8 @@ def inputs_of(x: Chain, rng: np.random.Generator) -> dict[str, np.ndarray]:
 def autograd(
     x: Chain, inputs: dict[str, np.ndarray], rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """PyTorch's result for a chain, a random cotangent of it, and the gradients in all
-    parameters."""
+    """PyTorch's result for a chain and its inputs, a random cotangent of that result, and the
+    gradients in all parameters by name."""
     given = {name: torch.tensor(a, requires_grad=True) for name, a in inputs.items()}
     out = x.by_torch(given)
     y = rng.normal(size=tuple(out.shape)).astype(np.float32).astype(np.float64)
@@ -78,8 +78,8 @@ def autograd(
 
 
 def gradients(count: int, seed: str, families: int, session: Session | None) -> int:
-    """Compare the gradients of `count` random chains with PyTorch's, and return how many are wrong;
-    each also by `families` families on the device of a session."""
+    """Compare the gradients of `count` random chains with PyTorch's, and return how many are wrong.
+    Each is interpreted; with a session, it is also computed on a device by `families` families."""
     tally, most, wrong = Counter[str](), 0.0, 0
     names, start = cycle((*LOWERING, *BILINEAR, *STORING)), time()
     for k in range(count):
@@ -117,8 +117,8 @@ def gradients(count: int, seed: str, families: int, session: Session | None) -> 
 def on_device(
     p: Program, family: str, given: dict[str, np.ndarray], session: Session, r: Random
 ) -> str:
-    """Compute a gradient by a family, in a form and at a point drawn at random, on a device, and
-    return the verdict: refused, right or wrong."""
+    """The verdict on a gradient, the program p, that a family computes on the session's device in a
+    form and at a point drawn at random: refused, right or wrong."""
     every = forms(p, family)
     for form in r.sample(every, min(TRIES, len(every))):
         try:
@@ -140,8 +140,8 @@ def on_device(
 
 
 def transposed(count: int, seed: str) -> int:
-    """Compare `count` random transposed convolutions with PyTorch's, by the prelude and as
-    adjoints, and return how many are wrong."""
+    """Compare `count` random transposed convolutions with PyTorch's, both by the prelude's
+    functions and as adjoints of convolutions, and return how many are wrong."""
     wrong, most = 0, 0.0
     for k in range(count):
         g = geometry(Random(f"{seed} {k}"))

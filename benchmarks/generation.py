@@ -36,7 +36,8 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """The seconds of processor time to derive all forms, and to make a sample of the variants."""
+    """The numbers of forms, of candidates and of those made (`sample`, of which `failed` failed),
+    and the seconds of processor time to derive the forms and to make the sample."""
 
     forms: int
     candidates: int
@@ -50,8 +51,8 @@ class Rate:
 
 
 def measured(source: Program, target: Profile, options: Options, sample: int) -> Rate:
-    """The rate of making the variants of a program for a device: its forms are derived, and
-    `sample` of its candidates are made."""
+    """The rate at which variants of a program are made for a device: all forms of a run are
+    derived, and `sample` candidates are made."""
     begun = time.process_time()
     found, spent = started(source, target, options)
     between = time.process_time()
@@ -65,13 +66,14 @@ def measured(source: Program, target: Profile, options: Options, sample: int) ->
 
 @dataclass(slots=True)
 class TimedHere:
-    """The derivation of forms in this process, which notes how many seconds each turn took."""
+    """Derives forms in this process, and notes in `spent` how many seconds each call of `taken`
+    took; `begun` are the forms that wait for the next call."""
 
     begun: list[Derive] = field(default_factory=list)
     spent: list[float] = field(default_factory=list)
 
     def begin(self, todo: Sequence[Derive]) -> None:
-        """Keep these forms until their results are asked for."""
+        """Keep the forms `todo` until their results are asked for by `taken`."""
         self.begun += todo
 
     def taken(self) -> list[Derived | Inapplicable]:
@@ -84,8 +86,8 @@ class TimedHere:
 
 
 def started(source: Program, target: Profile, options: Options) -> tuple[Candidates, list[float]]:
-    """The candidates of a run, derived in this process, and a list of seconds: each later
-    derivation of forms appends what it took."""
+    """The candidates of a run, derived in this process, and a list of seconds, to which every later
+    derivation of forms appends the time that it took."""
     deriving = TimedHere()
     budget = POOL * options.variants
     todo = tasks(source, target, families=options.families, budget=budget, seed=options.seed)
@@ -94,13 +96,13 @@ def started(source: Program, target: Profile, options: Options) -> tuple[Candida
 
 
 def grown(found: Candidates, options: Options) -> None:
-    """Go through a guided search to its end. It is told the same time for every variant, which
-    makes it ask for the most forms."""
+    """Run a guided search over the candidates to its end. The search is told the same time for
+    every variant, which makes it ask for the most forms."""
     run(found.search(replace(options, strategy="guided")), lambda n: 1.0, options.variants)
 
 
 def first(found: Candidates, options: Options, sample: int, target: Profile) -> list[Made]:
-    """The first `sample` variants of a search that is told no times, emitted and proved."""
+    """The first `sample` variants, emitted and proved, of a search that is told no times."""
     search, state = found.search(options), builder(None, target.group_items)
     chosen: list[int] = []
     while len(chosen) < sample and (more := search.next_round()):
@@ -109,8 +111,8 @@ def first(found: Candidates, options: Options, sample: int, target: Profile) -> 
 
 
 def as_a_worker(function: Callable[..., R], *task: object) -> R:
-    """The result of function(*task). As in a worker, garbage is collected between tasks, if the
-    last collection is long enough ago."""
+    """The result of function(*task), after which garbage is collected if the last collection is
+    long ago, as a worker does between its tasks."""
     done = function(*task)
     if time.monotonic() - _collected[0] > COLLECT_EVERY:
         collect()

@@ -66,7 +66,7 @@ class Try:
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """The tries of one gradient, with the inputs, the right result, and the families that refuse
+    """All tries of one gradient, with its inputs, its right result, and the families that refuse
     it."""
 
     name: str
@@ -80,8 +80,8 @@ class Tries:
 
 
 def make(folder: Path, count: int, seed: str, jobs: int, families: int, seconds: float) -> int:
-    """Write the tries of so many programs into a folder, a file for each, those that are begun
-    within so many seconds; the number that cannot be made."""
+    """Write the tries of `count` programs into a folder, a file for each; none is begun after so
+    many `seconds`. Returns how many programs failed."""
     folder.mkdir(parents=True, exist_ok=True)
     missing = [k for k in range(count) if not _file(folder, k).exists()]
     end = time() + seconds
@@ -127,7 +127,8 @@ def _made(folder: Path, seed: str, families: int, k: int) -> Iterator[str]:
 
 
 def _try(p: Program, family: str, r: Random) -> Try | None:
-    """A gradient lowered by a family and proved; None if the family refuses the program."""
+    """The gradient p lowered by a family in a random form at a random point, and proved; None if
+    none of the forms that were drawn can be generated."""
     every = forms(p, family)
     for form in r.sample(every, min(TRIES, len(every))):
         try:
@@ -176,8 +177,8 @@ Verdict = tuple[str, str, float, str]  # family, verdict, error, words
 
 
 def _on_device(device: str | None, file: Path) -> list[Verdict]:
-    """The verdicts on the tries in a file; after one at which the process ends, with the rest in a
-    new one."""
+    """The verdicts on all tries in a file, made on a device by a process apart. If a try ends that
+    process, its verdict is `crashed`, and a new process goes on after it."""
     done = pickle.loads(gzip.decompress(file.read_bytes()))
     told: list[Verdict] = [(family, "refused", 0.0, "") for family in done.refused]
     first = 0
@@ -208,8 +209,8 @@ def _verdicts(done: Tries, first: int, device: str | None) -> Iterator[Verdict]:
 
 
 def _apart(f: Callable[[], Iterator[Any]], seconds: float | None) -> Iterator[Any]:
-    """What f gives, one after the other, in a process of its own; it stops early if that process
-    ends or takes longer than so many seconds for one of them."""
+    """The values that f yields, computed in a process apart, which is killed in the end. There are
+    fewer if that process ends early, or takes longer than so many seconds for a value."""
     context = get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_sent, args=(f, theirs))
@@ -235,7 +236,8 @@ def _sent(f: Callable[[], Iterator[Any]], to: Connection) -> None:
 
 
 def main() -> None:
-    """Make or run gradients as the arguments say; the exit status is 1 if any is wrong."""
+    """Make or run the tries, as the arguments say; the exit status is 1 if a program failed or a
+    try is wrong."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("what", choices=("make", "run"))
     arguments.add_argument("folder", type=Path)

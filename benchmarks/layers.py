@@ -56,7 +56,8 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A time in nanoseconds with its spread, and the memory needed; `name` says whose."""
+    """A time in nanoseconds with its spread, and the memory needed; `name` says whose they are, a
+    variant's or a peer's."""
 
     name: str
     time_ns: float
@@ -181,16 +182,16 @@ def beside(layer: Layer, run: Run, given: argparse.Namespace, seconds: float) ->
 
 
 def ours(records: Sequence[Record]) -> list[Record]:
-    """The fastest records of a run, and the fastest of those without workspace: of both, all that
-    another measurement might show to be the fastest."""
+    """The records of a run's fastest variants, and of the fastest without workspace: of each kind,
+    all that another measurement might show to be the fastest."""
     found = sorted(usable(records), key=lambda r: r.time_ns or 0)
     lean = [r for r in found if r.workspace_bytes == 0]
     return list({r.variant.id: r for r in (*found[:CLOSE], *lean[:CLOSE])}.values())
 
 
 def _again(record: Record, found: Sequence[Duel], i: int) -> Point:
-    """Our i-th variant as a point: its time is taken from the duels with peers, or from its record
-    if there was no duel."""
+    """Our i-th variant (`record`) as a point: its time is from the duels with peers, or from its
+    record if there was no duel."""
     levels = [d.ours[i] for d in found if d.ours]
     taken = [Reading(ns, level.yardstick_ns) for level in levels for ns in level.times_ns]
     assert record.time_ns is not None
@@ -269,8 +270,8 @@ def _means(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _others(rows: Sequence[Row]) -> Iterator[str]:
-    """A line for each peer of a row after the first, and for each peer that does not apply, with
-    the reason."""
+    """A line for each peer of a row after the first, and for each peer that does not apply to the
+    row's layer, with the reason."""
     for row in rows:
         for peer in row.peers[1:]:
             ratio = _ratio(peer, row.ours[0])

@@ -55,8 +55,8 @@ def generated(program: Program) -> Generated:
 
 
 def milliseconds(work: Callable[[], object], times: int = 9) -> float:
-    """The median, over `times` calls, of the milliseconds of processor time that a call takes:
-    other programs on the machine do not count."""
+    """The median processor time of a call of `work`, in milliseconds, over `times` calls; processor
+    time, as other programs on the machine do not count in it."""
     taken = []
     for _ in range(times):
         start = time.process_time()

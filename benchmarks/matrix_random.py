@@ -63,7 +63,8 @@ PROGRAMS: Sequence[tuple[str, Mapping[str, Sequence[int]]]] = (
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A program in a form at a point: what it is, its plan, its inputs and the right results."""
+    """A program lowered in a form at a point: what it is in words (`told`), its plan, its inputs
+    and the right results."""
 
     told: str
     form: str
@@ -73,7 +74,8 @@ class Case:
 
 
 def drawn(seed: str) -> Case | None:
-    """The case that is drawn with a seed; None if no form that was tried applies to its program."""
+    """The case that is drawn with a seed: a program in a random form; None if the drawn sizes make
+    no program, or none of the forms that were drawn applies to it."""
     random = Random(seed)
     file, choices = random.choice(PROGRAMS)
     sizes = {name: random.choice(values) for name, values in choices.items()}
@@ -105,7 +107,8 @@ def _made(p: Program, form: Form, random: Random) -> tuple[Plan, Mapping[str, in
 
 
 def _meant(p: Program, seed: int) -> tuple[Mapping[str, NDArray[np.float32]], NDArray[np.float64]]:
-    """Random inputs of small whole numbers for a program, and the interpreter's results."""
+    """Random inputs of small whole numbers for the program p, by name, and the interpreter's result
+    for them."""
     numbers = np.random.default_rng(seed)
     inputs = {
         v.var.name: numbers.integers(-LARGEST, LARGEST + 1, shape_of(v.var.type)).astype(np.float32)
@@ -115,7 +118,8 @@ def _meant(p: Program, seed: int) -> tuple[Mapping[str, NDArray[np.float32]], ND
 
 
 def cases(count: int, seed: str, jobs: int, limit_s: float) -> Iterator[Case]:
-    """The cases drawn with a seed, made by so many processes, as they come, for a time."""
+    """Up to twice `count` random cases, drawn with seeds that begin with `seed` and made by `jobs`
+    processes, in the order in which they are made; none after `limit_s` seconds."""
     begun = time.monotonic()
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         todo = [pool.submit(drawn, f"{seed} {n}") for n in range(2 * count)]

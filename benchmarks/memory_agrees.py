@@ -38,7 +38,7 @@ LOCAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A point of a form of a family for a layer."""
+    """A point of a family's form for a layer, with the program lowered by that form."""
 
     layer: str
     family: str

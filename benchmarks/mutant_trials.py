@@ -87,7 +87,8 @@ class Trials:
 
 
 def times(items: Sequence[pytest.Item]) -> dict[str, float]:
-    """The seconds of processor time that each test takes without a mutant; all must pass."""
+    """The seconds of processor time that each of these tests takes without a mutant, by the test's
+    name; all must pass."""
     ours, theirs = FORK.Pipe(duplex=False)
     process = FORK.Process(target=_send_times, args=(items, theirs))
     process.start()
@@ -111,8 +112,8 @@ def _send_times(items: Sequence[pytest.Item], end: Connection) -> None:
 
 
 def fails(items: Sequence[pytest.Item], limits: Mapping[str, float]) -> bool:
-    """True if one of these tests fails, run in this order. A test that runs longer than its limit,
-    in seconds by its name, ends the process."""
+    """True if one of these tests fails; they run in this order. A test that runs longer than its
+    limit (seconds by the test's name) ends the process."""
     for item, following in zip(items, (*items[1:], None), strict=True):
         if item.nodeid in limits:
             _limit(time.process_time() + limits[item.nodeid])
@@ -171,8 +172,8 @@ def exchange(path: Path, m: Mutant) -> int:
 
 
 def _codes(code: CodeType) -> list[tuple[str, CodeType]]:
-    """The pairs (name, code) of the functions and methods of a module, without those inside
-    functions."""
+    """The pairs (name, code) of all functions and methods in a module's code, without those that
+    are inside functions."""
     found = list[tuple[str, CodeType]]()
     for const in code.co_consts:
         if isinstance(const, CodeType):

@@ -45,7 +45,8 @@ OPTIONS = ("-q", "-s", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a mutant: killed (a test fails), timeout (no end), or survived."""
+    """The outcome of a mutant: the `answer` of its tests is killed (a test fails), timeout (a test
+    does not end) or survived; `area` is the part of the project that it is of."""
 
     name: str
     area: str
@@ -92,8 +93,8 @@ def _arguments() -> argparse.Namespace:
 
 
 def sampled(top: Path, areas: Iterable[str], count: int, seed: int) -> list[tuple[str, Mutant]]:
-    """The mutants drawn from the areas, as many from each, in a random order, each with its
-    area."""
+    """Mutants drawn with a seed from the areas under `top`, `count` in all, equally many from each
+    area, in a random order; each with its area."""
     generator, drawn = random.Random(seed), list[tuple[str, Mutant]]()
     chosen = list(areas)
     for i, area in enumerate(chosen):
@@ -112,15 +113,15 @@ def stored(file: Path) -> dict[str, Outcome]:
 
 
 def keep(file: Path, found: Outcome) -> None:
-    """Append an outcome to the file, and print it."""
+    """Append the outcome `found` to a file, and print it."""
     with file.open("a", encoding="utf-8") as lines:
         lines.write(json.dumps(asdict(found), ensure_ascii=False) + "\n")
     print(f"{found.answer:8}  {found.name}", flush=True)
 
 
 def covering(area: str, m: Mutant, names: Sequence[str]) -> list[str]:
-    """Those test names that cover a mutant of an area: tests of the law that it changes, of all
-    laws of its file if it changes a function that they call, else of its area.
+    """Those of all test names (`names`) that cover a mutant of an area: the tests of the law that
+    it changes; of all laws of its file, if it changes a function that laws call; else of its area.
 
     `names` are all tests.
     """
@@ -143,7 +144,8 @@ def do_not_shrink() -> None:
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """The table of scores of each area: killed mutants (a timeout is one) of all that were run."""
+    """The table of scores, in Markdown: the score of an area is its killed mutants (timeouts among
+    them) out of all that were run."""
     rows = ["| area | mutants | killed | survived | score |", "|---|---|---|---|---|"]
     for area in (*sorted({o.area for o in outcomes}), "all"):
         found = [o.answer for o in outcomes if area in (o.area, "all")]

@@ -1,4 +1,5 @@
-"""The mutants of a Python file: one small change each inside a function, as text in place of text.
+"""The mutants of a Python file: in each, one function is changed in one small place, and the change
+is kept as text that replaces text.
 
 A mutant is a fault that tests should notice: `<` for `<=`, `and` for `or`, a guard that always
 holds, two arguments exchanged, a number that is one larger. Types, decorators, patterns, default
@@ -36,8 +37,8 @@ FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A file in which the bytes from `start` to `end`, which are `before`, are replaced by
-    `after`."""
+    """A mutant of a file: the bytes from `start` to `end`, which are `before`, are replaced by
+    `after`. They stand in `function`, in the lines `lines`."""
 
     file: str
     function: str
@@ -56,12 +57,12 @@ class Mutant:
         return f"{place} {self.function}: {before}  ->  {after}"
 
     def applied(self, source: bytes) -> bytes:
-        """The text of the file with the change."""
+        """The bytes of the file (`source`) with the change."""
         return source[: self.start] + self.after.encode() + source[self.end :]
 
 
 def mutants(file: str, source: bytes) -> list[Mutant]:
-    """The mutants of a file, in the order of its text."""
+    """The mutants of the file named `file` with the bytes `source`, in the order of its text."""
     begins = [0]
     for line in source.splitlines(keepends=True):
         begins.append(begins[-1] + len(line))
@@ -88,7 +89,8 @@ def _changes(tree: ast.AST) -> Iterator[Change]:
 
 
 def _in_statement(node: ast.stmt, function: str) -> Iterator[Change]:
-    """The changes of a statement's own expressions, and of the statements inside it."""
+    """The changes of a statement's own expressions, and of the statements inside it, all in the
+    function named `function`."""
     match node:
         case ast.FunctionDef(name=name, body=body):
             for statement in body:
@@ -115,7 +117,8 @@ def _in_statement(node: ast.stmt, function: str) -> Iterator[Change]:
 
 
 def _in_guard(case: ast.match_case, function: str) -> Iterator[Change]:
-    """The changes of a case's guard, one of which is that it always holds."""
+    """The changes of a match case's guard in the function named `function`; one of these makes a
+    guard that always holds. There is none if the case has no guard."""
     if case.guard is not None:
         lines = (case.pattern.lineno, case.body[0].lineno - 1)
         lines = (lines[0], max(lines))
@@ -132,14 +135,16 @@ def _blocks(node: ast.stmt) -> Iterator[ast.stmt]:
 
 
 def _own_expressions(node: ast.stmt) -> Iterator[ast.expr]:
-    """The expressions of a statement that are computed: no types, no targets of assignments."""
+    """The expressions of a statement that are computed when it runs, without types, targets of
+    assignments, and statements inside it."""
     for name in ("value", "test", "iter", "subject"):
         if isinstance(found := getattr(node, name, None), ast.expr):
             yield found
 
 
 def _mutated(e: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The pairs of an expression and its replacement, for e and the expressions inside it."""
+    """The pairs of an expression and its replacement, of e itself and of all expressions inside
+    it."""
     if isinstance(e, ast.JoinedStr):
         return
     for new in _replacements(e):

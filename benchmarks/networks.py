@@ -36,15 +36,17 @@ the other, in another order than onnxruntime's."""
 
 
 def model_of(name: str, random: np.random.Generator, size: int | None) -> Any:
-    """The model with this name: one that is built here, one in a file, or a light one. A file's
-    becomes one of a newer opset, for the same reason as light ones."""
+    """The ONNX model that `name` stands for: a network that is built here, a file (converted to a
+    newer opset, as light models are), or a light model of the `onnx` package; `size` are the pixels
+    of its image each way (None: its own)."""
     if name.endswith(".onnx"):
         return version_converter.convert_version(onnx.load(name), OPSET)
     return BUILT[name](random, size or 224) if name in BUILT else light_model(name, random, size)
 
 
 def shapes_of(model: Any, size: int) -> dict[str, list[int]]:
-    """The shapes of a model's inputs, in which open sizes are 1, 3, and then `size`."""
+    """The shapes of a model's inputs by name; a size that is open becomes 1 in the first dimension,
+    3 in the second, and `size` in others."""
     stored = {tensor.name for tensor in model.graph.initializer}
     return {
         i.name: [
@@ -67,7 +69,7 @@ def session(model: Any) -> Any:
 
 
 def tensors_of(model: Any, names: Sequence[str], inputs: Mapping[str, Array]) -> list[Array]:
-    """The values that onnxruntime computes of these tensors of a model, in their order."""
+    """The values of the tensors `names` of a model, in this order, as onnxruntime computes them."""
     made = onnx.ModelProto.FromString(model.SerializeToString())
     del made.graph.output[:]
     made.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in names)
@@ -77,8 +79,8 @@ def tensors_of(model: Any, names: Sequence[str], inputs: Mapping[str, Array]) ->
 def errors(
     net: Network, model: Any, inputs: Mapping[str, Array], reference: bool
 ) -> dict[str, float]:
-    """The relative error of each tensor of the network, by name, against onnxruntime's or those of
-    `onnx.reference`."""
+    """The relative error of each tensor of the network, by name, compared with onnxruntime's
+    values, or, if `reference`, with those of `onnx.reference`."""
     found = net.trace(**inputs)
     names = list(found)
     right = expected(model, inputs, names) if reference else tensors_of(model, names, inputs)
@@ -89,7 +91,8 @@ def errors(
 
 
 def median_ms(run: Callable[[], object]) -> float:
-    """The median time of a call in milliseconds, after a first call that is not counted."""
+    """The median time of a call of `run`, in milliseconds, after a first call that is not
+    counted."""
     run()
     times = []
     for _ in range(RUNS):
@@ -100,8 +103,8 @@ def median_ms(run: Callable[[], object]) -> float:
 
 
 def compared(name: str, size: int | None, device: str, reference: bool) -> tuple[str, bool]:
-    """The line to print for a network: its errors, its times and its bytes, beside onnxruntime's;
-    and whether all errors are known ones."""
+    """The line to print for the network `name` (its errors, times and bytes, and onnxruntime's
+    time), and whether no tensor is further off than KNOWN."""
     random = np.random.default_rng()
     model = model_of(name, random, size)
     begun = time.process_time()
@@ -126,7 +129,8 @@ def compared(name: str, size: int | None, device: str, reference: bool) -> tuple
 
 
 def main() -> None:
-    """Print a line for each network that is named; the exit status tells whether all agree."""
+    """Print a line for each network that the arguments name; the exit status is 1 if one is further
+    off than KNOWN."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="+", help="names of models, or files of them")
     parser.add_argument("--size", type=int, help="pixels of an image, each way")

@@ -63,8 +63,8 @@ def shapes() -> list[Shape]:
 
 
 def covering(every: list[Shape], random: Random) -> Iterator[Shape]:
-    """A few of the shapes that together hold every pair of values of two sizes, first the shape
-    with the most pairs."""
+    """A few of the shapes `every` that together hold every pair of values of two sizes; the shape
+    with the most pairs comes first."""
     left = {pair for shape in every for pair in pairs(shape)}
     while left:
         best = max(random.sample(every, len(every)), key=lambda shape: len(pairs(shape) & left))
@@ -106,8 +106,8 @@ def check(session: Session, source: Program, lowering: Lowering, point: dict[str
 def outcomes(
     session: Session, shape: Shape, family: str, wanted: int, most: int, random: Random
 ) -> Iterator[str]:
-    """The outcome of each point tried for a family on a shape: up to `most` points of each of up to
-    `wanted` forms."""
+    """The outcome of each point that is tried for a family on a shape: of up to `wanted` random
+    forms, up to `most` points each."""
     source = program(shape)
     first, *others = forms(source, family)
     for form in (first, *random.sample(others, min(wanted - 1, len(others)))):

@@ -32,13 +32,13 @@ def cases() -> Iterator[Any]:
 
 
 def operators_of(case: Any) -> set[str]:
-    """The operators in the model of a case."""
+    """The names of the operators in the model of a case."""
     return {node.op_type for node in case.model.graph.node}
 
 
 def outcome(case: Any, target: Target, session: Session) -> tuple[str, str]:
-    """The outcome of a case on a device, `passed`, `refused` or `wrong`, and the reason of the last
-    two."""
+    """The outcome of a case on a device: `passed`, `refused` or `wrong`, and the reason if it is
+    not `passed`, else an empty text."""
     try:
         layers = layers_of(read_model(case.model))
         chosen = [estimated_options(p, target, session)[0] for p in layers.programs]

@@ -69,7 +69,8 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Row:
-    """The numbers of forms and points of a family on a layer, and of the points' outcomes."""
+    """The counts of a family on a layer: forms derived, points sampled, points by outcome (`said`),
+    the seconds that points took, and forms without points by reason."""
 
     forms: int = 0
     sampled: int = 0
@@ -85,7 +86,7 @@ class Row:
 
 
 def named(task: Try) -> dict[str, Any]:
-    """The fields that identify a point in the file of results."""
+    """The fields, by name, that tell a task's point from others in the file of results."""
     form = task.form
     return {
         "layer": form.layer,
@@ -105,8 +106,8 @@ def key(line: Mapping[str, Any]) -> str:
 def derivations(
     layers: Sequence[str], families: Sequence[str], count: int, limits: Profile, seed: int
 ) -> Iterator[Derive]:
-    """The tasks to derive forms of each family for each layer: all forms, or `count` random ones if
-    there are more."""
+    """The tasks to derive forms within `limits` of each family for each layer: all forms that a
+    family has, or `count` random ones if it has more."""
     for layer, family in ((a, b) for a in layers for b in families):
         every = [form.name for form in forms(program(layer), family)]
         names = Random(f"{seed} {layer} {family}").sample(every, min(count, len(every)))
@@ -115,8 +116,8 @@ def derivations(
 
 
 def dealt(found: Iterable[Form], count: int, folder: Path) -> Iterator[list[Try]]:
-    """The tasks to try `count` points for each family and layer, which its forms give in turn;
-    `folder` holds the reference results."""
+    """A list for each family and layer of up to `count` tasks to try points; its forms give points
+    in turn. `folder` holds the reference results."""
     cells: dict[Cell, list[Form]] = defaultdict(list)
     for form in sorted(found, key=lambda f: (f.layer, f.family, f.form)):
         cells[form.layer, form.family].append(form)
@@ -203,8 +204,8 @@ class Report:
 
 
 def sweep(pool: Pool[Any, Any], tasks: Sequence[Any], until: float) -> Iterator[Done[Any, Any]]:
-    """The tasks with their results, in the order in which the pool finishes them; no task is given
-    out after the time `until`."""
+    """The tasks `tasks` with their results, in the order in which the pool finishes them; no task
+    is begun after the time `until`."""
     waiting = iter(tasks)
     while time.monotonic() < until:
         for task in islice(waiting, pool.free):
@@ -215,15 +216,16 @@ def sweep(pool: Pool[Any, Any], tasks: Sequence[Any], until: float) -> Iterator[
 
 
 def earlier(file: Path | None) -> list[dict[str, Any]]:
-    """The points in a file that were tried before."""
+    """The lines of a file of results, for points that were tried before; empty if there is no
+    file."""
     if file is None or not file.exists():
         return []
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
 def run(given: argparse.Namespace, pool: Pool[Any, Any], limits: Profile, folder: Path) -> Report:
-    """The report on all stages: deriving forms within `limits`, dealing points, and trying them in
-    the pool's workers."""
+    """The report on all that was done: reference results and forms were computed, points were dealt
+    out, and tried by the pool's workers."""
     until = time.monotonic() + given.time_limit
     with (given.out or Path(os.devnull)).open("a") as out:
         report = Report(out)

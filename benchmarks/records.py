@@ -1,4 +1,4 @@
-"""What records are worth, and whether many writers lose any.
+"""Do records make a search shorter, and do two writers at once lose any of them?
 
     python -m benchmarks.records sizes [--learn 150] [--few 20] [--variants 1000] [--out DIR]
     python -m benchmarks.records again [--variants 20] [--out DIR]
@@ -60,8 +60,8 @@ def explored(size: str, variants: int, folder: Path, records: Path | None) -> Ru
 
 
 def sizes(given: argparse.Namespace) -> None:
-    """Compare runs of few variants that begin from records with runs of few and of many that begin
-    from nothing."""
+    """Compare, for each of some sizes, a run of few variants that begins from records with runs of
+    few and of many variants that begin from nothing."""
     records, ratios = given.out / "records.sqlite", list[float]()
     for size in given.known.split(","):
         if not (given.out / f"known-{size}" / "report.html").exists():
@@ -88,8 +88,8 @@ def sizes(given: argparse.Namespace) -> None:
 
 
 def again(given: argparse.Namespace) -> None:
-    """Explore a program twice with one record book, and print when the second run says what is
-    known, when its first outcome comes, and when it ends."""
+    """Explore a program twice with one record book, and print of the second run after how many
+    seconds it says what is known, has its first outcome, and ends."""
     command = [sys.executable, "-m", "explore", str(ROOT / "examples" / "quickstart.lift")]
     command += ["--variants", str(given.variants), "--records", str(given.out / "again.sqlite")]
     subprocess.run([*command, "--out", str(given.out / "first")], check=True, capture_output=True)
@@ -141,8 +141,8 @@ def _writer(file: Path, seed: int, folder: Path) -> "subprocess.Popen[bytes]":
 
 
 def _ended(writer: "subprocess.Popen[bytes]", said: Path) -> set[str]:
-    """Kill a writer, and return the lines that it had printed to the file `said`, without a last
-    line that is cut off. A writer that ended by itself ends the benchmark."""
+    """Kill a writer, and return the whole lines that it had printed to the file `said`. If the
+    writer had ended by itself, the benchmark ends."""
     alive = writer.poll() is None
     writer.kill()
     writer.wait()

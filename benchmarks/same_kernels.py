@@ -38,7 +38,8 @@ _TOKEN = re.compile(r"//[^\n]*|/\*.*?\*/|[A-Za-z_]\w*|\s+", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """The programs and families that are compared: those named, or all where none is named."""
+    """The programs and families that are compared: those named here; all programs, or all families,
+    if none is named."""
 
     programs: Collection[str]
     families: Collection[str]

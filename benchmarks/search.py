@@ -72,7 +72,8 @@ def budgets(given: argparse.Namespace) -> Iterator[str]:
 
 
 def replayed(given: argparse.Namespace) -> Iterator[str]:
-    """The lines that compare strategies on the variants and times that a run has stored."""
+    """The lines that compare strategies on the variants that a stored run has, with the times
+    stored there."""
     first = [r for r in Run(Path(given.what)).records if r.round == 0]
     stored, seeds = Replay.of(first), range(given.seeds)
     ran = sum(r.time_ns is not None for r in stored.records)
@@ -88,7 +89,8 @@ def replayed(given: argparse.Namespace) -> Iterator[str]:
 
 
 def explored(given: argparse.Namespace, name: str, **options: object) -> Run:
-    """The run with these options in the folder `name`, resumed if it is there."""
+    """The run with these options (and those `given` to the command) in a folder that `name` names;
+    resumed if it is there already."""
     folder: Path = given.out / f"{Path(given.what).stem}-{name}"
     if (folder / "run.sqlite").is_file():
         return resume(folder)[0]
@@ -109,7 +111,8 @@ def explored(given: argparse.Namespace, name: str, **options: object) -> Run:
 
 
 def in_turns(runs: Sequence[Run]) -> list[float]:
-    """The nanoseconds of each run's fastest variant, timed in turns."""
+    """The time in nanoseconds of the fastest variant of each run, in the order of the runs; the
+    variants are timed in turns."""
     best: list[Record] = [pick(run.records) for run in runs]
     environment = runs[0].environment
     options = Options.from_json(environment.options)

@@ -124,8 +124,8 @@ def layer(name: str, t: str, megabytes: int) -> Source:
 
 
 def drawn(source: Source, limits: Profile, seed: int) -> list[Form]:
-    """The forms of a program that store no image: the plain one first, then the others in a random
-    order, in which a form with a larger weight tends to come earlier."""
+    """The forms of a program that store no image: first the plain one, then the others in an order
+    drawn at random, in which forms with larger weights tend to come earlier."""
     every = [form for family in FAMILIES for form in forms(source, family)]
     plain, *rest = [f for f in every if not any(t.stores and t != RELAID for t in f.traits)]
     random = Random(seed)
@@ -194,7 +194,8 @@ def alike(ways: Sequence[Way]) -> None:
 
 
 def whole_numbers(buffers: Sequence[Buffer], seed: int) -> dict[str, np.ndarray]:
-    """Random whole numbers for those of the buffers that are inputs or constants."""
+    """Random whole numbers, by buffer name, for those of the buffers that are inputs or
+    constants."""
     random = np.random.default_rng(seed)
     return {
         b.name: random.integers(-3, 4, b.shape, dtype=np.int8).astype(STORED[b.scalar])
@@ -236,8 +237,8 @@ def compare(name: str, session: Session, given: argparse.Namespace) -> None:
 
 
 def told(name: str, t: str, way: Way, copied: Way, floats: Way, session: Session) -> str:
-    """The line to print on a way: its times, and the ratios of the times of `copied` and of
-    `floats`, the way with floats, to its own."""
+    """The line to print on a way: its times, and how many times longer those of two other ways are:
+    `copied`, and `floats`, which is of the same layer with floats."""
     by_processor = session.device.kind == "cpu"
 
     def ratio(other: Way) -> float:

@@ -33,8 +33,8 @@ Scores = dict[str, Counter[Outcome]]
 
 
 def plans(seed: int) -> Iterator[tuple[str, Plan]]:
-    """Endless pairs (name of a program and family, plan): for one small program after the other, a
-    plan by each family, of a random form at a random point."""
+    """An endless stream of pairs (name of a program and a family, plan): the plans of one small
+    program by each family, then those of the next; forms and points are random."""
     random = Random(seed)
     while True:
         for family in FAMILIES:
@@ -45,8 +45,8 @@ def plans(seed: int) -> Iterator[tuple[str, Plan]]:
 
 
 def drawn(random: Random, name: str, family: str) -> Plan | None:
-    """The plan of a family's form at a point, both random, for the program `name`; None if there is
-    no such form or point."""
+    """A plan for the program `name` by a family, in a random form at a random point; None if the
+    family has no such form or point."""
     program = example(name, PROGRAMS[name])
     every = forms(program, family)
     if not every:
@@ -72,8 +72,8 @@ def sample(plan: Plan, random: Random) -> Iterator[Mutant]:
 
 
 def tried(most: int, seed: int) -> Scores:
-    """The number of mutants by kind and outcome, after at least `most` mutants were tried; unsafe
-    ones that were proved are printed."""
+    """The numbers of mutants by kind and outcome, after `most` mutants or a few more; each unsafe
+    mutant that was proved is printed."""
     scores: Scores = defaultdict(Counter)
     random = Random(seed)
     for name, plan in plans(seed):

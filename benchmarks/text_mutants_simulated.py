@@ -1,5 +1,5 @@
-"""Does Oclgrind report a mutant of emitted text that the proof of the text accepts? A second judge
-beside our own simulator: it runs the mutants' kernels on whole numbers.
+"""Does Oclgrind report a mutant of emitted text that the proof of the text accepts? Oclgrind judges
+beside our own simulator here: it runs the mutants' kernels on whole numbers.
 
     python -m benchmarks.text_mutants_simulated [--mutants 300] [--seed 0]
 
@@ -38,8 +38,8 @@ def small(plan: Plan) -> bool:
 
 
 def drawn(seed: int, most: int) -> Iterator[tuple[str, Mutant]]:
-    """Mutants of small plans, each with the name of its program: of every plan a few of each kind,
-    at least `most` in all."""
+    """Mutants of small plans, a few of each kind for every plan, each with the name of its program;
+    `most` in all, or a few more."""
     random, left = Random(seed), most
     for name, plan in plans(seed):
         if small(plan):

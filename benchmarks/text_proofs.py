@@ -1,4 +1,4 @@
-"""The time to read a kernel's text and to prove it, and whether it is proved.
+"""How long it takes to read a kernel's text and to prove it, and whether it is proved.
 
 The kernels are those of variants of all examples and families.
 
@@ -32,8 +32,8 @@ PROFILES = ("cpu", "h200", "mali-g72")
 
 
 def plans(random: Random) -> Iterator[tuple[str, Plan]]:
-    """Endless pairs (name of program, family and form; plan): for one example after the other, a
-    plan by each family, of a random form at a random point."""
+    """An endless stream of pairs (name of program, family and form; plan): the plans of one example
+    by each family, then those of the next; forms and points are random."""
     programs = [parse_file(path) for path in sorted(EXAMPLES.glob("*.lift"))]
     while True:
         for program in programs:

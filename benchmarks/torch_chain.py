@@ -29,8 +29,9 @@ Step = Callable[[Tensor, dict[str, Tensor]], Tensor]
 
 @dataclass
 class Chain:
-    """A program that is being built: the texts of its terms, the shapes of its parameters by name,
-    and PyTorch's steps."""
+    """A program on an image in d dimensions, built layer by layer: the image's sizes (`sides`, and
+    c channels) after the layers so far, the shapes of its parameters by name, the texts of its
+    terms, and PyTorch's steps."""
 
     d: int
     sides: list[int]
@@ -68,7 +69,8 @@ class Chain:
         return parse(f"chain({params}) =\n{lets}  {self.last}")
 
     def by_torch(self, given: dict[str, Tensor]) -> Tensor:
-        """PyTorch's result for the program's inputs, laid out as the program's result is."""
+        """PyTorch's result for these inputs of the program, with channels last, as in the program's
+        result."""
         t = given["image"].movedim(-1, 0)
         for step in self.steps:
             t = step(t, given)
@@ -94,8 +96,9 @@ def each_side(pads: list[tuple[int, int]]) -> str:
 
 
 def padded(x: Chain, pads: list[tuple[int, int]], edge: str, value: str = "0.0") -> str:
-    """The text of the last term with a border of the widths `pads`: of `value` if `edge` is `pad`,
-    else of elements of the array, as the function of the name `edge` takes them."""
+    """The text of the last term with borders of the widths `pads`, before and after in each
+    dimension: of `value` if `edge` is `pad`, else of the elements that the function called `edge`
+    takes."""
     if not any(n for pair in pads for n in pair):
         return x.last
     amounts = each_side(pads) if x.d == 1 else f"({each_side(pads)})"
@@ -114,8 +117,8 @@ def torch_padded(t: Tensor, pads: list[tuple[int, int]], edge: str, value: float
 
 
 def geometry(x: Chain, most: int) -> tuple[list[int], list[int], list[int], list[tuple[int, int]]]:
-    """Random sides (at most `most`), strides, dilations and paddings of windows that fit into the
-    image."""
+    """Random numbers for each dimension of windows that fit into the image of x: sides (at most
+    `most`), strides, dilations, and paddings before and after."""
     r = x.r
     k = [r.randint(1, most) for _ in x.sides]
     apart = [r.choice((1, 1, 2)) if x.d < 3 else 1 for _ in x.sides]
@@ -127,8 +130,7 @@ def geometry(x: Chain, most: int) -> tuple[list[int], list[int], list[int], list
 
 
 def spans(k: list[int], apart: list[int]) -> list[int]:
-    """The widths of windows with k taps that lie `apart` from each other, dimension by
-    dimension."""
+    """The widths of windows by dimension, of k taps that lie `apart` from each other."""
     return [a * (n - 1) + 1 for a, n in zip(apart, k, strict=True)]
 
 
@@ -145,7 +147,8 @@ def dilated(x: Chain, apart: list[int]) -> str:
 
 
 def taps(d: int, window: str) -> str:
-    """The text of the array of a window's pixels, where the window has d dimensions."""
+    """The text of the array of all pixels of a window, where `window` is the window's text and d
+    its number of dimensions."""
     return "join(" * (d - 1) + window + ")" * (d - 1)
 
 

@@ -1,4 +1,5 @@
-"""Transposed convolutions by the prelude, by the adjoint of a convolution, and by PyTorch."""
+"""Random transposed convolutions, each computed by the prelude, by the adjoint of a convolution,
+and by PyTorch."""
 
 # key: r random numbers, d dimensions, c channels, m results of a group, x image, w weights
 
@@ -20,8 +21,9 @@ from rewrites.adjoint.program import adjoint
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """A transposed convolution of an image [c][sides] by weights [c][m][sides], as PyTorch lays
-    them out; pads are the places cropped at both ends of each dimension."""
+    """A transposed convolution of an image x [c][sides] by weights w [c][m][sides], as PyTorch lays
+    them out. `steps` are its strides, `pads` how much is cropped at both ends of a dimension,
+    `more` how much is added at its end, `apart` the dilations."""
 
     steps: list[int]
     pads: list[tuple[int, int]]
@@ -37,7 +39,7 @@ class Geometry:
 
     @property
     def kernels(self) -> np.ndarray:
-        """The weights as the prelude's function takes them: [g][m][sides][c/g]."""
+        """The weights laid out for the prelude's function: [g][m][sides][c/g]."""
         by_group = self.w.reshape(self.groups, -1, *self.w.shape[1:])
         return np.ascontiguousarray(np.moveaxis(by_group, 1, -1))
 
@@ -46,7 +48,7 @@ class Geometry:
         return np.ascontiguousarray(np.moveaxis(self.x, 0, -1))
 
     def by_prelude(self) -> np.ndarray:
-        """The interpreter's result by the prelude's transposed convolution; channels come last."""
+        """The interpreter's result of the prelude's transposed convolution; channels come last."""
         amounts = ", ".join(map(sides, (self.steps, _flat(self.pads), self.more, self.apart)))
         weights, image = array_type(self.kernels.shape), array_type(self.pixels.shape)
         program = parse(
@@ -57,8 +59,8 @@ class Geometry:
         return _numbers(evaluate(program, {"weights": self.kernels, "image": self.pixels}))
 
     def by_adjoint(self) -> np.ndarray:
-        """The interpreter's result by the adjoint of the convolution with these windows; channels
-        come last."""
+        """The interpreter's result of the adjoint of the convolution that has these strides, pads,
+        dilations and groups; channels come last."""
         kernel = self.w.shape[2:]
         by_group = self.w.reshape(self.groups, -1, *self.w.shape[1:])
         own_kernels = np.ascontiguousarray(np.moveaxis(by_group, 2, -1))
@@ -98,8 +100,8 @@ class Geometry:
         return _numbers(evaluate(back, {"weights": own_kernels, "cotangent": cotangent}))
 
     def by_torch(self) -> np.ndarray:
-        """PyTorch's result; channels come last. PyTorch crops both ends alike, so the difference is
-        cropped afterwards."""
+        """PyTorch's result; channels come last. PyTorch crops as much at both ends of a dimension,
+        so that what `pads` asks for beyond that is cropped afterwards."""
         least = [max(0, min(pair)) for pair in self.pads]
         out = CONVOLVE_BACK[self.d](
             torch.tensor(self.x)[None],

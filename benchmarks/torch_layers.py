@@ -86,7 +86,7 @@ def convolution(x: Chain) -> None:
 
 
 def transposed(x: Chain) -> None:
-    """Add a random transposed convolution, by the prelude's function."""
+    """Add a random transposed convolution to a program, by the prelude's function."""
     r, d = x.r, x.d
     k, steps, apart, _ = geometry(x, 3 if d < 3 else 2)
     more = [r.randrange(max(s, a)) for s, a in zip(steps, apart, strict=True)]
@@ -115,7 +115,7 @@ def transposed(x: Chain) -> None:
 
 
 def numbers(x: Chain) -> None:
-    """Add a random operation that is applied to each number."""
+    """Add a random operation that is applied to each number of the last term."""
     name = x.r.choice(sorted(NUMBERS))
     text, f = NUMBERS[name]
     f = CUT.get(name, f)
@@ -123,7 +123,8 @@ def numbers(x: Chain) -> None:
 
 
 def pooling(x: Chain) -> None:
-    """Add a random pooling: the largest, the least, or the mean number of each window."""
+    """Add a random pooling to a program: the largest, the least, or the mean number of each
+    window."""
     k, steps, apart, pads = geometry(x, 3 if x.d < 3 else 2)
     apart = [1] * x.d
     kind = x.r.choice(("maximum", "minimum", "average"))
@@ -146,7 +147,7 @@ def pooling(x: Chain) -> None:
 
 
 def softmax(x: Chain) -> None:
-    """Add a softmax over the channels of each pixel."""
+    """Add a softmax over the channels of each pixel to a program."""
     x.add(
         x.each(
             "pixel -> (let powers = (let most = maximum(pixel)\n map(c -> exp(c - most), pixel))\n"
@@ -157,8 +158,8 @@ def softmax(x: Chain) -> None:
 
 
 def normalised(x: Chain) -> None:
-    """Add a normalisation of each pixel: its channels less their mean, divided by their deviation,
-    times a learned scale."""
+    """Add a normalisation of each pixel to a program: its channels less their mean, divided by
+    their deviation, times a learned scale."""
     g = x.parameter(x.c)
     x.add(
         x.each(
@@ -173,8 +174,8 @@ def normalised(x: Chain) -> None:
 
 
 def excited(x: Chain) -> None:
-    """Add squeeze and excitation: each channel is multiplied by a gate, which is computed of the
-    channels' means over the image."""
+    """Add squeeze and excitation to a program: each channel is multiplied by a gate, which is
+    computed from the means of the channels over the image."""
     w = x.parameter(x.c, x.c)
     image, whole = x.last, "join(" * (x.d - 1) + x.last + ")" * (x.d - 1)
     x.add(
@@ -188,7 +189,7 @@ def excited(x: Chain) -> None:
 
 
 def residual(x: Chain) -> None:
-    """Add a residual block: the last term plus a 1×1 convolution of it."""
+    """Add a residual block to a program: the last term plus a 1×1 convolution of it."""
     w = x.parameter(x.c, x.c)
     x.add(
         x.each(f"pixel -> map((row, c) -> c + dot(row, pixel), zip({w}, pixel))"),
@@ -197,7 +198,8 @@ def residual(x: Chain) -> None:
 
 
 def upsampled(x: Chain) -> None:
-    """Add a random upsampling: pixels are repeated, or are weighted means of their neighbours."""
+    """Add a random upsampling to a program: pixels are repeated, or made as weighted means of their
+    neighbours."""
     if x.d != 2:
         numbers(x)
         return

@@ -61,7 +61,7 @@ def program(layer: str) -> Program:
 
 @dataclass(frozen=True, slots=True)
 class Refer:
-    """A task to compute the interpreter's output for a layer, and keep it in a file."""
+    """A task to compute the interpreter's output for a layer, and keep it in `file`."""
 
     layer: str
     file: Path
@@ -69,7 +69,8 @@ class Refer:
 
 @dataclass(frozen=True, slots=True)
 class Derive:
-    """A task to derive a form, and draw points of it."""
+    """A task to derive a form of a family for a layer, and to draw `points` points of it that are
+    legal by `profile`."""
 
     layer: str
     family: str
@@ -94,7 +95,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """A form that has no points, and why."""
+    """A form of a family for a layer that has no points to try, and why."""
 
     layer: str
     family: str
@@ -104,7 +105,7 @@ class Without:
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """A task to try a point of a form."""
+    """A task to try one point of a derived form; `reference` is the file with the right result."""
 
     form: Form
     point: dict[str, int]
@@ -113,8 +114,8 @@ class Try:
 
 @dataclass(slots=True)
 class Tried:
-    """The outcome of a point: `right`, or the stage at which it failed; and the seconds of each
-    stage."""
+    """The outcome of a point: what is `said` of it (`right`, or the stage at which it failed), the
+    reason of a failure, and the seconds of each stage."""
 
     said: str = RIGHT
     reason: str = ""
@@ -123,16 +124,16 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The state of a worker: its session, and the largest work-group; if the session is None,
-    nothing is built or run."""
+    """The state of a worker: its session (None: nothing is built or run), and how many work-items a
+    work-group may have."""
 
     session: Session | None
     max_work_group: int
 
 
 def bench(device: Device | None, max_work_group: int) -> Bench:
-    """The state of a worker on a device; if the device is None, nothing is built or run. Builds are
-    not cached, as no kernel is built twice."""
+    """The state of a worker that builds and runs on a device (None: it builds and runs nothing).
+    Builds are not cached, as no kernel is built twice."""
     session = None if device is None else open_device(device, cached=False)
     return Bench(session, max_work_group)
 

@@ -1,4 +1,4 @@
-"""The memory that the workers of a run take as it goes on: a curve in numbers.
+"""The memory that the workers of a run take while it goes on, in a table.
 
 python -m benchmarks.worker_memory [FILE] [--variants 600] [--every 50] [--set C=64]… [--device D]
 
@@ -43,8 +43,9 @@ def _command(given: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def curve(command: list[str], folder: Path, every: int) -> Iterator[tuple[int, int, int, int]]:
-    """The numbers of outcomes, seconds, MiB of the building worker and MiB of the device's worker,
-    at the start and after every `every` outcomes of a run that `command` starts in `folder`."""
+    """Rows of numbers (outcomes, seconds, MiB of the worker that builds, MiB of the device's
+    worker), at the start and after every `every` outcomes of a run that `command` starts in
+    `folder`."""
     begun, due = time.monotonic(), 1
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as run:
         while run.poll() is None:
@@ -56,7 +57,7 @@ def curve(command: list[str], folder: Path, every: int) -> Iterator[tuple[int, i
 
 
 def outcomes(folder: Path) -> int:
-    """The number of outcomes that a run has stored so far."""
+    """The number of outcomes that the run in `folder` has stored so far."""
     try:
         with closing(sqlite3.connect(f"file:{folder}/run.sqlite?mode=ro", uri=True)) as store:
             return int(store.execute("SELECT count(*) FROM outcome").fetchone()[0])
@@ -65,8 +66,8 @@ def outcomes(folder: Path) -> int:
 
 
 def resident(process: int) -> list[int]:
-    """The resident bytes of each child of a process, the oldest child first: in a run, the one that
-    builds."""
+    """The resident bytes of each child of a process, the oldest child first; in a run, that is the
+    worker that builds."""
     children = Path(f"/proc/{process}/task/{process}/children")
     try:
         return [_resident(int(child)) for child in children.read_text().split()]
