@@ -20,13 +20,14 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests marked `long` first, so that at the end no core waits for one of them."""
+    """Put the tests marked `long` first, so that at the end no core is busy with one of them while
+    others wait."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 def pytest_collection_finish() -> None:
-    """Exempt what was imported and collected from garbage collection, and let it be rare: with its
-    caches of terms, a worker would spend a sixth of its time on it."""
+    """Exempt all objects that exist after collection from garbage collection, and let it run
+    rarely: with its caches of terms, a worker would spend a sixth of its time on it."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)

@@ -1,5 +1,5 @@
-"""Tests of the mutation benchmark: each mutant is one change that parses, and a run tells which
-mutants the tests notice."""
+"""Tests of the mutation benchmark: each mutant differs from a file by one change and parses, and a
+run tells which mutants the tests notice."""
 
 import ast
 import gc
@@ -66,7 +66,7 @@ def test_mutants_of_an_area_parse_and_differ(area: str) -> None:
 
 @pytest.fixture
 def top(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a module, which is imported, and a test file that tests it."""
+    """A folder with a module, which is imported in the test, and a test file for it."""
     (tmp_path / "sums_of_two.py").write_text(
         "def double(x):\n    y = 3\n    while y > 0:\n        y = y - 1\n    return x + x\n"
     )
@@ -137,7 +137,7 @@ def test_tests_that_fail_without_a_mutant_are_refused(top: Path) -> None:
 
 
 def mutants_of(file: str) -> dict[str, Mutant]:
-    """One of the mutants of each function in a file of this repository, by the function's name."""
+    """A mutant of each function in a file of this repository, by the function's name."""
     return {m.function: m for m in mutants(file, (TOP / file).read_bytes())}
 
 

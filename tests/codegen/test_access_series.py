@@ -1,5 +1,5 @@
-"""Tests of series: all accesses whose indices differ by constants, and no others, are taken
-together."""
+"""Tests of series of accesses: those accesses, and only those, whose indices differ by constants
+are taken together as a series."""
 
 from itertools import product
 from random import Random

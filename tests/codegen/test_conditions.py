@@ -1,5 +1,5 @@
-"""Tests of conditions made of others (what several share, what is left of one where another holds):
-they agree with brute force."""
+"""Tests of what is computed of conditions (the part that several have in common, the part of one
+that is left where another holds): brute force finds the same."""
 
 import itertools
 import random

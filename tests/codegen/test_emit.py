@@ -33,8 +33,8 @@ def source(text: str) -> str:
 
 
 def agrees(session: Session, text: str, max_work_group: int = 256) -> None:
-    """Assert that the kernels of a program given as text compute what the interpreter does: on
-    integers exactly, on real numbers to 1e-5."""
+    """Assert that the kernels of a program, given as text, compute what the interpreter does: on
+    whole numbers exactly, on real numbers to 1e-5. Groups have at most `max_work_group` items."""
     program = parse(text)
     case = Case(program.name, program, generate(program, max_work_group=max_work_group))
     for integers in (True, False):

@@ -1,4 +1,5 @@
-"""Tests that a program may give its things any name, even one that OpenCL compilers reserve."""
+"""Tests that a program may give its functions, arrays and variables any name, even one that OpenCL
+compilers reserve."""
 
 import re
 from collections.abc import Iterator
@@ -56,8 +57,8 @@ WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def known() -> Iterator[str]:
-    """The names in the OpenCL headers that this machine has, and those that compilers know without
-    headers."""
+    """The names that are declared in the OpenCL headers on this machine, and those that OpenCL
+    compilers know without headers."""
     yield from KEYWORDS.split()
     for header in HEADERS:
         if header.exists():

@@ -1,5 +1,5 @@
-"""Tests that kernels have not changed: the text of five hand-written lowered programs, word for
-word.
+"""Tests that the kernels of five hand-written lowered programs are, word for word, those of the
+golden files.
 
 `python -m tests.codegen.test_golden_kernels` writes tests/golden/*.cl anew from the programs beside
 them.

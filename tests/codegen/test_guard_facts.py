@@ -1,5 +1,5 @@
-"""Tests of what guards (sums that are 0 or more) imply: bounds of variables agree with brute force,
-and a sum is said to follow only where it holds at every point."""
+"""Tests of what follows from guards (sums that are 0 or more): brute force finds the same bounds of
+variables, and a sum that is said to be 0 or more is so at every point where the guards hold."""
 
 # key: k l coefficients
 
@@ -19,13 +19,13 @@ U, V = var("u", None, None), var("v", None, None)
 
 
 def drawn(g: random.Random) -> Index:
-    """A random sum Σ k·variable + c."""
+    """A random sum of multiples of x, y and z and a constant."""
     terms = (x * g.choice((-3, -2, -1, 0, 1, 2, 3)) for x in BOUNDED.values())
     return sum(terms, constant(g.randint(-12, 12)))
 
 
 def true_at(guards: Sequence[Index]) -> list[dict[str, int]]:
-    """The points (values of the variables) at which all guards are 0 or more."""
+    """The points (values of x, y and z in `RANGES`) at which all guards are 0 or more."""
     every = itertools.product(*(range(lo, hi + 1) for lo, hi in RANGES.values()))
     points = (dict(zip(RANGES, point, strict=True)) for point in every)
     return [p for p in points if all(evaluate(guard, p) >= 0 for guard in guards)]

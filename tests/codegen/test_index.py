@@ -153,8 +153,8 @@ def names_in(tree: Tree) -> set[str]:
 
 
 def meanings(tree: Tree, limit: int = 80) -> Iterator[tuple[dict[str, int], int]]:
-    """The pairs (point, value) of an expression tree at the points where its guards hold; of more
-    than `limit` points, a spread of them."""
+    """The pairs (point, value) of an expression tree, at the points where its guards hold; if there
+    are more than `limit`, at some that are spread over all."""
     names = sorted(names_in(tree))
     points = list(itertools.product(*(POINTS[name] for name in names)))
     for point in points[:: max(1, len(points) // limit)]:
@@ -353,7 +353,7 @@ class Reader:
         self.tokens, self.env, self.bits = tokens, env, bits
 
     def next_is(self, *texts: str) -> str:
-        """The next token, if it is one of these texts, which is then consumed; else an empty text,
+        """The next token, which is then consumed, if it is one of these texts; else an empty text,
         and nothing is consumed."""
         return self.tokens.pop(0) if self.tokens and self.tokens[0] in texts else ""
 
@@ -724,8 +724,8 @@ def test_nothing_here_keeps_state() -> None:
     st.sampled_from([2, 5]),
 )
 def test_digits_are_what_they_were_taken_from(l: int, k: int, d: int, a: int) -> None:
-    """The digits of l·x + k·(x // d) + x // (d·a) have its value wherever x, a sum of two ids, is
-    at most 20, as is assumed."""
+    """The sum l·x + k·(x // d) + x // (d·a), written in digits of x, has the same value wherever x,
+    a sum of two ids, is at most 20, as is assumed."""
     x = assume(var("i", 0, 4) * 7 + var("j", 0, 6), hi=20)
     whole = from_atom(quot(x, d)) * k + from_atom(quot(x, d * a))
     apart = digits(plus(whole, x, l))
@@ -742,8 +742,8 @@ def test_digits_leave_nothing_beside_its_own_quotient() -> None:
 
 
 def within_terms(l: int, y: Mapping[str, int], x: Mapping[str, int]) -> bool:
-    """True if each term of l·y is a part of the term of x in the same variable: of the same sign,
-    and no larger."""
+    """True if, for each variable, the term of l·y in it is a part of the term of x in it: of the
+    same sign, and no larger."""
     held = [(l * k, x.get(name, 0)) for name, k in y.items()]
     return all(0 <= part <= whole or whole <= part <= 0 for part, whole in held)
 

@@ -1,5 +1,5 @@
 """Tests of kernels with instructions such as mma_tf32: they are right where the instruction is
-emulated, and refused where not all lanes of a sub-group come to it.
+emulated, and refused where only some lanes of a sub-group come to it.
 
 The text of such a kernel is the same on a device with the instruction, except the body of the one
 function that emulates it here.

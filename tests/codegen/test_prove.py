@@ -85,7 +85,7 @@ def about(proof: Proof, kind: About) -> list[Verdict]:
 
 
 def ways(verdicts: Sequence[Verdict]) -> set[str]:
-    """The names of the methods that proved those of the verdicts that are proved."""
+    """The names of the methods by which verdicts were proved, of those that are."""
     return {v.by for v in verdicts if isinstance(v, Proved)}
 
 
@@ -118,8 +118,9 @@ def matmul(
     double: bool = False,
     spoil: str = "",
 ) -> Kernel:
-    """The kernel of a tiled product of m × k by k × n in which a work-item makes `block_of` cells;
-    `double` gives it two local tiles of each matrix, and `spoil` names a fault to plant."""
+    """The kernel of a tiled matrix product of m × k by k × n numbers, in which a work-item makes a
+    block of `block_of` results; `double` gives it two local tiles of each matrix, and `spoil` names
+    a fault to plant."""
     (bm, bn), (tm, tn) = tile, block_of
     gx, gy = bn // tn, bm // tm
     a, b, c = a_global("a", m * k), a_global("b", k * n), a_global("c", m * n)
@@ -253,8 +254,8 @@ def test_proof_of_the_register_blocked_product_takes_a_few_milliseconds() -> Non
 
 
 def stencil(n: int, extent: int, slip: int = 0) -> Kernel:
-    """The kernel out[i] = in[i] + in[i + 1] + in[i + 2] for `extent` results of n inputs; `slip` is
-    added to the indices that are read."""
+    """The kernel that computes out[i] = in[i] + in[i + 1] + in[i + 2] for `extent` results, where
+    `in` has n cells; `slip` is added to the indices that are read."""
     xs, out = a_global("xs", n), a_global("out", extent)
     i = var("gid0", 0, extent - 1)
     taps = tuple(Load(xs, i + k + slip) for k in range(3))
@@ -383,8 +384,8 @@ def test_private_memory_is_checked_for_bounds_only() -> None:
 def in_branch(
     condition: Callable[[Index], Condition], groups: Dims = (1, 1, 1), whole: bool = False
 ) -> Kernel:
-    """A kernel whose groups of 8 work-items go through four turns t, with a barrier under
-    condition(t) in each."""
+    """A kernel whose work-groups of 8 items go through four turns t, in each of which a barrier
+    stands under the condition condition(t); `whole` gives the kernel global ids."""
     turns = loop("t", 4, lambda t: [If(condition(t), Block((MEET,)))])
     return kernel(turns, local=(8, 1, 1), groups=groups, whole=whole)
 
@@ -532,8 +533,8 @@ def test_what_fills_up_the_last_panel_is_apart_from_its_columns() -> None:
 
 
 def rows_in_threes(most: int) -> Kernel:
-    """A kernel in which a work-item writes rows q of 897, three of them, if q < `most`: row q goes
-    to place q // 14 of panel q % 14."""
+    """A kernel in which each of 299 work-items writes three of 897 rows: row q goes to place q //
+    14 of panel q % 14, if q < `most`."""
     out, item = a_global("out", 14 * 1024 + 64), var("gid0", 0, 298)
 
     def turn(r: Index) -> list[Statement]:
@@ -555,8 +556,8 @@ def test_guard_on_a_dividend_bounds_its_quotient() -> None:
 
 
 def test_unlimited_work_is_not_done() -> None:
-    """With a limit of 0 ms, an obligation that ranges do not settle stays unproved, and the summary
-    names the time."""
+    """With a limit of 0 ms, an obligation that ranges do not settle stays unproved, and the proof's
+    summary names the time as the reason."""
     out, item = a_global("out", 1 << 20), var("gid0", 0, (1 << 20) - 1)
     tree = kernel(
         Store(out, item * 5 % (1 << 20), ZERO),
@@ -742,8 +743,8 @@ def test_many_writes_that_differ_by_a_constant_are_one_series() -> None:
 
 
 def clashing() -> Kernel:
-    """A kernel of 8 work-items with four stores each: the last store of one writes the cell that
-    the first store of the next one does."""
+    """A kernel of 8 work-items with four stores each, where the last store of an item writes the
+    cell that the first store of the next item writes."""
     out, i = a_global("out", 100), var("gid0", 0, 7)
     stores = [Store(out, i * 9 + 3 * l, ZERO) for l in range(4)]
     return kernel(*stores, groups=(8, 1, 1), whole=True)

@@ -1,5 +1,5 @@
-"""Tests of the proof on generated kernels: they are proved; with a statement removed or moved so
-that they are wrong, they are not."""
+"""Tests of the proof on generated kernels: the kernels are proved; where a statement is removed or
+moved so that a kernel is wrong, it is not proved."""
 
 # key: s statement
 

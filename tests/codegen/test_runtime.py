@@ -241,7 +241,8 @@ def test_a_write_past_a_small_temporary_where_a_large_one_lay_is_caught(
 
 
 def side_by_side() -> Plan:
-    """A plan with two temporaries that are needed at once, `b` right behind `a` in the arena."""
+    """A plan with two temporaries that are needed at the same time; `b` lies directly behind `a` in
+    the arena."""
     source = """
     kernel void one(global const float *x, global float *a) {
       int i = get_global_id(0); a[i] = 2 * x[i]; }
@@ -387,7 +388,7 @@ def test_failures_travel_between_processes() -> None:
 
 def real(sessions: tuple[Session, ...]) -> Iterator[Session]:
     """The sessions on devices that are no simulators: a simulator watches every access itself, so
-    guards are not tested there."""
+    that its guards are not tested."""
     return (session for session in sessions if not session.device.simulator)
 
 

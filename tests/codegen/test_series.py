@@ -1,5 +1,5 @@
-"""Tests of inferences back to back and of recorded launches: by a simulated clock, and on
-devices."""
+"""Tests of batches of inferences and of launches that are recorded once and repeated: with a
+simulated clock, and on devices."""
 
 from collections.abc import Sequence
 from itertools import count
@@ -19,8 +19,8 @@ from tests.codegen.test_runtime import X, Y, adding, chain, numbers, packing
 
 
 class Queue:
-    """A simulated command queue that takes a given time for each launch, with the clock of its
-    host."""
+    """A simulated command queue with its host's clock: a launch takes the host `launch_ns`
+    nanoseconds, and a kernel the device `kernel_ns`."""
 
     def __init__(self, launch_ns: int, kernel_ns: int) -> None:
         self.launch_ns, self.kernel_ns = launch_ns, kernel_ns

@@ -1,5 +1,5 @@
-"""Tests of spelled-out loops: every copy of a statement has the text, and is counted as many
-operations, as when it is written alone."""
+"""Tests of spelled-out loops: each copy of a statement has the text, and counts as many operations,
+as the statement has alone."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -135,8 +135,8 @@ def test_what_varies_is_made_once_for_each_choice_of_what_it_varies_with() -> No
 
 
 def one_by_one(s: Statement, known: Mapping[str, int]) -> int:
-    """The number of operations of a statement, counted in each copy by itself; `known` are the
-    values of loop variables around it."""
+    """The number of operations of a statement, where each copy in a spelled-out loop is counted by
+    itself; `known` are the values of the loop variables around it."""
     match s:
         case Block(inner):
             return sum(one_by_one(each, known) for each in inner)

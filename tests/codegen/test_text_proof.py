@@ -69,8 +69,8 @@ def proof(body: str, **changes: Any) -> Proof:
 
 
 def about(body: str, **changes: Any) -> set[Kind]:
-    """The kinds of obligations that are left unproved for a kernel with this body; `changes` are
-    made to its launch or plan."""
+    """The kinds of the obligations that stay unproved for a kernel with this body; `changes` are
+    fields to set in its launch or its plan."""
     return {v.obligation.kind for v in proof(body, **changes).failures}
 
 
@@ -225,8 +225,9 @@ def test_a_larger_launch_is_out_of_bounds() -> None:
 
 
 def copies(*pairs: tuple[str, str], lying: dict[str, int], arena: int = 2048) -> Plan:
-    """A plan with a kernel for each pair (from, to), which copies one buffer to another; `lying`
-    gives the places of the temporaries, of 64 bytes each, in an arena of `arena` bytes."""
+    """A plan with a kernel for each pair (from, to) of buffers, which copies the first to the
+    second; `lying` gives the places of temporaries, of 64 bytes each, in an arena of `arena`
+    bytes."""
     body = FINE["copy"]
     kernels = tuple(replace(plan(body).kernels[0], arguments=pair) for pair in pairs)
     buffers = [Buffer(t, "float", (16,), 64, Role.TEMPORARY, at) for t, at in lying.items()]

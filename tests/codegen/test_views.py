@@ -67,7 +67,7 @@ XS = Var("xs", Array(Array(FLOAT, 12), 8))
 
 
 def steps(e: Expr, rng: random.Random) -> Iterator[Expr]:
-    """The terms that apply one layout to e, with random sizes."""
+    """A term for each of several layout primitives, applied to e with random sizes."""
     t = type_of(e)
     assert isinstance(t, Array)
     n, inner = t.size, t.elem
@@ -147,8 +147,8 @@ def source(scope: Scope) -> tuple[View, Memory]:
 
 
 def elements(view: View, path: tuple[int, ...], at: dict[str, int], data: np.ndarray) -> float:
-    """The element that a view shows at `path`, variables having the values `at` and the array the
-    values `data`."""
+    """The number that a view shows at the indices `path`, where variables have the values `at` and
+    the array that is seen has the numbers `data`."""
     for i in path:
         assert isinstance(view, ArrayView)
         view = view.at(as_index(i))
@@ -245,8 +245,8 @@ def _cell(place: Place, j: int) -> Cell:
 
 
 def vectors(e: Expr) -> Value:
-    """The value of e, an array of vectors of up to two dimensions, at indices that are the
-    variables i and j."""
+    """The value of e, an array of up to two dimensions of vectors, read at the indices i and j,
+    which are variables."""
     scope = Scope({})
     view = Emitter(scope).read(e, {"xs": source(scope)[0]})
     for name in ("i", "j"):

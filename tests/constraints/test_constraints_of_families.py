@@ -80,8 +80,8 @@ def _fits(low: Lowering, point: Point, device: Profile) -> bool:
 
 
 def candidates(legals: list[Point], random: Random) -> Iterator[Point]:
-    """The points to check: all in a box around the legal ones, and legal ones with one value
-    exchanged."""
+    """The points to check: all in a box around the points `legals`, and points of `legals` with one
+    value exchanged at random."""
     box = {p: sorted({q[p] for q in legals} | set(range(1, 9))) for p in legals[0]}
     for _ in range(POINTS // 3):
         yield {p: random.choice(values) for p, values in box.items()}

@@ -30,7 +30,7 @@ A, B, C, D = map(named, PARAMETERS)
 
 
 def system(parameters: tuple[str, ...], *relations: Relation) -> System:
-    """A system of these parameters and relations; its constraints have no reasons."""
+    """A system of these parameters and relations; its constraints state no reasons."""
     return System(parameters, tuple(Constraint(r, "", "") for r in relations))
 
 
@@ -74,7 +74,7 @@ def random_relation(r: Random) -> Relation:
 
 
 def positive_divisors(r: Relation) -> list[Relation]:
-    """The relations that inference adds for each floor in r: its divisor is at least 1."""
+    """The relations that inference adds for the floors in r: the divisor of each is at least 1."""
     from constraints.infer.size_obligations import of_size
     from constraints.relations.relations import sizes
 

@@ -26,7 +26,8 @@ LAYER = parse_file(ROOT / "examples/vgg.lift", {"C": 8, "W": 14, "H": 14, "M": 1
 
 
 def done(text: str, **point: int) -> Done:
-    """The totals of the work that the last kernel of a program does, at the point given by name."""
+    """The totals of the work that the last kernel of a program (a text) does, where `point` gives
+    its parameters values by name."""
     return done_at(quantities(parse(text)).kernels[-1], point)
 
 
@@ -55,8 +56,8 @@ def test_what_the_items_of_a_group_share_is_moved_once_a_group() -> None:
 
 
 def test_a_group_that_is_left_open_has_64_items_of_the_first_dimensions() -> None:
-    """For 8 by 32 work-items, groups are taken to be 8 by 8: there are four, so that each x is
-    moved four times, and each y once."""
+    """Groups that the term leaves open are taken to be 8 by 8 for 8 by 32 work-items: with four
+    groups, each number of `xs` is moved four times, and each of `ys` once."""
     made = done("""f(xs : [float]8, ys : [float]32) =
       mapGlobal(1)(y -> mapGlobal(0)(x -> x * y, xs), ys)""")
     assert made.words == 2 * 8 * 32
@@ -135,8 +136,8 @@ def test_a_total_is_of_the_parameters() -> None:
 
 
 def test_products_by_an_instruction_count_by_the_bytes_of_a_factor() -> None:
-    """Each of 48 × 32 results is made of 64 products, of two bytes in each of three terms, or of
-    four. Lanes load what they multiply: no tile is loaded twice by a sub-group."""
+    """A product by an instruction counts as many bytes as a factor has: 2 for bfloats, three times
+    2 where numbers have two parts, 4 for tf32; results in tiles that are rounded up count, too."""
     p = parse_file(ROOT / "examples/matmul.lift", {"M": 48, "N": 32, "K": 64})
     for form, each in (("mma-bf16 patch", 2), ("mma-bf16 patch parts", 6), ("mma-tf32 patch", 4)):
         low = lowered(p, "matrix", form)
@@ -168,8 +169,8 @@ def test_groups_are_resident_as_items_registers_and_local_memory_allow(
 
 
 def features(program: Program, family: str, form: str, device: Profile) -> list[dict[str, float]]:
-    """The features of each kernel of a form at a legal point on a device, without those that are
-    parameters."""
+    """The features, by name, of each kernel of a form of a family at a legal point on a device,
+    without those that are the form's parameters."""
     low = lowered(program, family, form)
     found = features_at(quantities(low.program), points(low, CPU, 1, 0)[1][0], device, {})
     return [{n: v for n, v in kernel if not n.startswith("parameter")} for kernel in found]

@@ -32,7 +32,7 @@ def all_forms() -> tuple[Form, ...]:
 
 
 def rows(title: str) -> Iterator[list[str]]:
-    """The cells of each row in a section's table, without its head."""
+    """The cells of each row of the table in the section `title`, without the table's head."""
     section = GLOSSARY.split(f"## {title}\n")[1].split("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("|")][2:]
     yield from ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
@@ -51,7 +51,8 @@ def numbers(cell: str) -> tuple[int, ...]:
 
 
 def parameters() -> dict[tuple[str, str], Parameter]:
-    """The parameters of all families, by tuning and name."""
+    """The parameters of all families, by the name of the tuning that they belong to and their own
+    name."""
     return {(f.tuning.name, n): p for f in all_forms() for n, p in f.tuning.parameters.items()}
 
 
@@ -75,7 +76,8 @@ def test_every_parameter_of_a_tuning_has_a_row_with_its_values(tuning: str) -> N
 
 
 def of_preparations() -> dict[str, tuple[int, ...]]:
-    """The values tried of each parameter that a preparation brings."""
+    """The values that are tried of each parameter that a preparation adds to a form, by its
+    name."""
     return {n: p.values for made in PREPARATIONS.values() for n, p in made.parameters.items()}
 
 

@@ -14,8 +14,8 @@ NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebook.ipynb"
 
 
 def value_of(cell: str, known: dict[str, Any]) -> Any:
-    """What a notebook shows below a cell: the value of its last line if that is an expression, else
-    None."""
+    """The value that a notebook shows below a cell: that of its last line if this is an expression,
+    else None. `known` are the variables of the cells before, which the cell may change."""
     tree = ast.parse(cell)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, "<cell>", "exec"), known)

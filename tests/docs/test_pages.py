@@ -51,15 +51,15 @@ def files_and_steps(text: str) -> tuple[dict[str, str], list[Step]]:
 
 
 def expected(printed: str) -> re.Pattern[str]:
-    """The pattern of the outputs that a text with … matches; at the end of a line, … may stand for
-    several lines."""
+    """The pattern that matches the outputs which a page stands for: … in `printed` is any text, and
+    at the end of a line it may be several lines."""
     return re.compile(".*".join(map(re.escape, printed.strip().split("…"))), re.DOTALL)
 
 
 @pytest.fixture
 def environment(device: Device, tmp_path: Path) -> dict[str, str]:
-    """The environment variables of the commands: they find this convlift, its Python, and this
-    device's OpenCL."""
+    """The environment variables for the commands of pages: they run with the convlift of this
+    repository, the Python of this process, and the OpenCL of `device`."""
     if missing := [name for name in NEEDED if not shutil.which(name)]:
         pytest.skip(f"{missing[0]} is not installed")
     if not Path("/usr/include/CL").exists():

@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def nap(seconds: float) -> int:
-    """Print how long the process sleeps, and sleep. Returns 7 if it is interrupted, 3 after a
-    sleep, 0 for no seconds."""
+    """Sleep, after printing for how long. Returns 3, or 7 if interrupted, or 0 if there were no
+    seconds to sleep."""
     try:
         print(f"napping {seconds}", flush=True)
         time.sleep(seconds)

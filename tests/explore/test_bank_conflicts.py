@@ -1,5 +1,5 @@
-"""Tests of bank conflicts: as many turns of lanes are counted as a plain simulation of banks
-finds."""
+"""Tests that the bank conflicts counted (turns that lanes of a sub-group wait) are as many as a
+plain simulation of banks finds."""
 
 from collections import defaultdict
 
@@ -22,8 +22,8 @@ where N = {n}
 
 
 def simulated(words: np.ndarray) -> int:
-    """The turns beyond the first that lanes wait for at 32 banks of local memory: `words` has, for
-    each access and each lane, the words that it touches."""
+    """The number of turns beyond the first for which lanes wait at 32 banks of local memory;
+    `words` has the words that each lane touches at each access."""
     waited = 0
     for access in words.tolist():
         together = 32 // len(access[0])

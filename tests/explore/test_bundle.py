@@ -44,7 +44,8 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def results_of(bundle: Path, command: list[str], device: Device) -> Path:
-    """The file that a bundle's program brings back."""
+    """The file of results that a bundle's program, started by `command` in the bundle's folder,
+    writes about the variants on `device`."""
     (bundle / "results.jsonl").unlink(missing_ok=True)
     icd = bundle / "vendors" / "only.icd"
     icd.parent.mkdir(exist_ok=True)
@@ -59,7 +60,7 @@ def results_of(bundle: Path, command: list[str], device: Device) -> Path:
 
 @pytest.fixture(scope="module")
 def brought_back(bundled: Path, device: Device) -> Path:
-    """What the program in Python brings back from the device here."""
+    """The file of results that the bundle's program in Python writes on the device here."""
     return results_of(bundled / "bundle", [sys.executable, "bundle.py"], device)
 
 
@@ -117,7 +118,8 @@ def test_a_variant_that_crashes_or_was_broken_off_has_failed_and_others_go_on(
 
 
 def changed(**fields: Any) -> Callable[[list[Line]], None]:
-    """The change of fields of the first variant that ran."""
+    """A function that changes the lines of a bundle's results: it sets these fields of the line of
+    the first variant that ran."""
 
     def change(lines: list[Line]) -> None:
         next(line for line in lines if "runs_ns" in line).update(fields)

@@ -84,7 +84,8 @@ def test_a_cluster_tries_the_variants_that_a_run_without_one_tries(
 
 
 def nap_and_double(state: int, n: int) -> int | Failed:
-    """2 n after 0.4 s; for a negative n, kill the process, which must be a child of the worker."""
+    """The number 2 n, after 0.4 s; if n is negative, the process kills itself, and has to be a
+    child of the worker."""
     if n < 0:
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(0.4)
@@ -92,12 +93,13 @@ def nap_and_double(state: int, n: int) -> int | Failed:
 
 
 def ready() -> int:
-    """The state of a worker whose tasks need none: 0."""
+    """The state of a worker whose tasks use none: 0."""
     return 0
 
 
 def plain(device: Device | None) -> Callable[[], int]:
-    """The function that makes a worker's state, the same for every device and for none."""
+    """The function that makes a worker's state for `device` (None: for a worker without one); the
+    state is the same for all."""
     return ready
 
 

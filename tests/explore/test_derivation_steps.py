@@ -1,5 +1,5 @@
-"""Tests that a stored derivation is shown in stages: as lines, as a comment above a kernel, and in
-the report."""
+"""Tests that a derivation that was stored is shown in stages: as lines of text, in the comment
+above a kernel, and in the report."""
 
 import json
 from dataclasses import replace

@@ -1,5 +1,5 @@
-"""Tests of one command for all kinds of devices: which are explored, in what order, and what is
-told of them side by side."""
+"""Tests of exploring on all kinds of devices by one command: on which devices, in what order, and
+what is told of their runs side by side."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -165,8 +165,8 @@ def plans_of(records: Sequence[Record]) -> list[Plan]:
 
 
 class Device:
-    """A simulated device: `passes` gives the times of a plan in a turn, and `pace` is what its
-    yardstick takes."""
+    """A simulated device: passes(plan, turn) are the times of a plan in a turn, and `pace` is the
+    time that its yardstick takes."""
 
     def __init__(self, passes: Callable[[Plan, int], list[float]], pace: float = 3e6) -> None:
         self.passes, self.turns, self.pace = passes, 0, pace
@@ -185,8 +185,8 @@ class Device:
 def again(
     folder: Path, records: list[Record], device: Any, late: bool = False
 ) -> tuple[list[Record], list[str]]:
-    """The front after `records` are stored and measured again on `device`, and the messages; `late`
-    says that the time is over."""
+    """The front after `records` are stored and measured again on `device`, and the messages that
+    were printed; `late` says that the run's time limit is over."""
     said: list[str] = []
     with Store.create(folder, ENVIRONMENT) as store:
         store.append(records)
@@ -275,7 +275,8 @@ def stays_slow() -> tuple[list[Record], Device]:
 
 
 def at_pace(tile: int, time: float, yardstick: float) -> Record:
-    """A point of the front with this time, measured when the yardstick took this long."""
+    """The record of a variant with the tile size `tile` and the time `time` in nanoseconds,
+    measured when the yardstick took `yardstick` nanoseconds."""
     record = point(tile, time, 8)
     return replace(record, outcome=Measured(time, 0.01, 1e-7, yardstick_ns=yardstick))
 
@@ -290,12 +291,13 @@ def test_what_was_measured_in_the_worst_of_a_spell_is_measured_beside_the_front(
 
 
 def a_plan(memory: int) -> Plan:
-    """A plan of one kernel that takes so many bytes."""
+    """A plan of one kernel that takes `memory` bytes in all."""
     return Plan((Kernel("k_", (1, 1, 1), (1, 1, 1), (), False, ""),), (), memory, 0)
 
 
 def compiled(id: str, time_ns: float, memory: int, spills: int, private: int = 0) -> Record:
-    """A variant that a device's compiler was asked about."""
+    """The record of a variant whose time was predicted from the code that a device's compiler made
+    of it, with so many spilled registers and private bytes."""
     code = KernelCode(
         kernel="k_",
         compiler="a compiler",
@@ -317,7 +319,7 @@ def compiled(id: str, time_ns: float, memory: int, spills: int, private: int = 0
 
 
 def guessed(id: str, time_ns: float, memory: int) -> Record:
-    """A variant that a cost model ranked alone."""
+    """The record of a variant whose time a cost model predicted without a compiler."""
     plan = a_plan(memory)
     return Record(Variant(f"naive-0000000{id}", "naive", (), plan=plan), Predicted(time_ns))
 

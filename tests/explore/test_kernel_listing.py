@@ -1,4 +1,5 @@
-"""Tests of the titles of exported kernels: they tell what each makes, of what, and when."""
+"""Tests of the titles of exported kernels: a title tells what the kernel makes, of what, and
+whether at every run or once."""
 
 import pytest
 

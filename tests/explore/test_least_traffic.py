@@ -40,8 +40,8 @@ class Moved:
 
 
 def variants(seed: int, family: str) -> Iterator[Moved]:
-    """Random forms of a family for the network of a seed, at a point each, with their traffic and
-    its bound."""
+    """The traffic, and the bound on it, of variants of the random network drawn with `seed`: by
+    random forms of a family, each at one point."""
     p, r = network(seed), Random(f"{seed} {family}")
     known = Bounds(operations(p), moved_bytes(p), products=products(p))
     every = forms(p, family)

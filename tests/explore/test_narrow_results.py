@@ -1,5 +1,5 @@
-"""Tests of which results count as right where a program computes in halves or bfloats: how large an
-error may be, and on which device."""
+"""Tests of how large an error of results may be where a program computes in halves or bfloats, and
+of its dependence on the device."""
 
 from pathlib import Path
 

@@ -103,8 +103,8 @@ def test_a_search_goes_on_into_what_is_near(several: Candidates) -> None:
 
 
 def growing(todo: Sequence[Derive] = ()) -> Candidates:
-    """The candidates of a few forms of two families (or of the tasks `todo`); other forms are
-    derived when a search asks for them."""
+    """The candidates of the tasks `todo` to derive forms, or of a few forms of two families if
+    there are none; other forms are derived when a search asks for them."""
     todo = todo or tasks(PROGRAM, CPU, families=("registers", "blocked"), budget=100, seed=0)
     return gathered([d for d in map(derive, todo) if isinstance(d, Derived)], others(todo))
 
@@ -192,7 +192,7 @@ def test_every_form_is_derived_once_at_most_and_all_if_asked_for_long() -> None:
 
 
 def plain(family: str) -> list[Derive]:
-    """The tasks to derive a family's first form alone."""
+    """The tasks to derive a family's first form, and no other."""
     return tasks(PROGRAM, CPU, families=[family], budget=100, seed=0)[:1]
 
 

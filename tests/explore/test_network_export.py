@@ -33,8 +33,8 @@ def twice(random: np.random.Generator, outputs: list[str]) -> object:
 
 
 def other(option: Option) -> Option:
-    """The option with a comment before the text of each kernel, so that its kernels are not those
-    of the other."""
+    """The option with a comment before the text of each kernel, so that its kernels differ from
+    those of `option`."""
     kernels = tuple(replace(k, text=f"// other\n{k.text}") for k in option.plan.kernels)
     return replace(option, plan=replace(option.plan, kernels=kernels))
 

@@ -23,7 +23,8 @@ def relu(**changes: Any) -> Any:
 
 
 def refused(made: Any, *words: str) -> None:
-    """Assert that reading a model is refused with a message that has each of these words."""
+    """Assert that reading the model `made` is refused with a message that contains each of these
+    words."""
     with pytest.raises((UserError, Unsupported)) as told:
         layers_of(read_model(made))
     for word in words:

@@ -31,16 +31,16 @@ YARD = 3e6  # nanoseconds of the yardstick on a quiet machine
 
 
 class Machine:
-    """A simulated machine: its clock runs as work is done, slower(seconds) times as long as at full
-    speed."""
+    """A simulated machine, whose clock goes on only as work is done: at the time of `seconds`, work
+    takes slower(seconds) times as long as at full speed."""
 
     def __init__(self, slower: Callable[[float], float], seed: int = 0) -> None:
         self.now, self.slower, self.dice = 0.0, slower, random.Random(seed)
         self.batches: list[int] = []
 
     def work(self, ns: float) -> float:
-        """The nanoseconds that work takes now which takes `ns` at full speed; the clock goes on by
-        as much."""
+        """The nanoseconds that work of `ns` nanoseconds at full speed takes now; the clock goes on
+        by that time."""
         took = ns * self.slower(self.now / 1e9) * (1 + 0.01 * self.dice.random())
         self.now += took
         return took

@@ -562,7 +562,8 @@ def exported(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def vendors(device: Device, folder: Path) -> dict[str, str]:
-    """The environment variables with which a program finds the OpenCL runtime of this device."""
+    """The environment variables with which a program finds the OpenCL runtime of this device; the
+    file by which OpenCL's loader finds it is written to `folder`."""
     (folder / "only.icd").write_text(device.library)
     library = Path(device.library).parent
     paths = f"{library}:{os.environ.get('LD_LIBRARY_PATH', '')}".strip(":")

@@ -25,8 +25,8 @@ def run(tmp_path: Path) -> str:
 
 
 def table(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[list[str], str]:
-    """The variants' ids in the rows that `show` prints for these words, in their order, and the
-    last line printed."""
+    """The variants' ids in the rows that `show` prints when it is called with these words, from the
+    top, and the last line printed."""
     assert main(["show", *words]) == 0
     lines = capsys.readouterr().out.splitlines()
     known = {r.variant.id for r in RECORDS}

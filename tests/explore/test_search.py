@@ -39,7 +39,8 @@ class Landscape:
         return Search(made, strata(self.variants, self.memory), **options)
 
     def estimated(self, error: float, seed: int) -> list[float]:
-        """The logarithms of the landscape's times, each off by a random amount of about `error`."""
+        """Estimates of the variants: the logarithms of their times (of a typical time for those
+        that fail), each off by a random amount of about `error`."""
         random = np.random.default_rng(seed)
         typical = np.median([t for t in self.times if t is not None])
         logs = [np.log(typical if t is None else t) for t in self.times]
@@ -47,8 +48,8 @@ class Landscape:
 
 
 def variant(family: str, names: tuple[tuple[str, int], ...], views: tuple[str, ...]) -> Variant:
-    """A variant of one kernel with these parameters, which are the kernel's features too, and these
-    stored views."""
+    """A variant of one kernel with the parameters `names`, which are the kernel's features too, and
+    these stored views."""
     features = tuple((f"parameter {name}", float(value)) for name, value in names)
     return Variant(variant_id(family, names, views), family, names, views, features=(features,))
 
@@ -185,8 +186,8 @@ def test_an_estimate_helps_much_if_it_is_rough_and_hurts_little_if_it_is_wrong()
 
 
 def sums(seed: int) -> tuple[list[Variant], list[tuple[float, ...]]]:
-    """1,500 variants of three kernels each, with two parameters a kernel, and the times of their
-    kernels."""
+    """The variants of three kernels each, 1,500 of them, with two parameters a kernel; and the
+    times of the kernels of each."""
     random = np.random.default_rng(seed)
     choices = [list(itertools.product((1, 2, 4, 8), repeat=2)) for _ in range(3)]
     times = [dict(zip(c, np.exp(random.normal(0, 0.7, len(c))), strict=True)) for c in choices]
@@ -353,7 +354,8 @@ def test_finer_strata_take_turns_within_the_coarse_ones() -> None:
 
 
 def test_a_family_that_is_estimated_to_be_slower_joins_later() -> None:
-    """`slow` is five times slower, and joins two turns late; `unsure` is within a factor of two."""
+    """The family `slow`, estimated to be five times slower, is first tried two turns after `fast`
+    and `unsure`, of which `unsure` is less than two times slower."""
     places = [(family,) for family in ("fast", "unsure", "slow") for _ in range(4)]
     estimate = np.log(np.repeat([1.0, 1.9, 5.0], 4))
     order = stratified(places, estimate, np.random.default_rng(0))

@@ -1,5 +1,5 @@
-"""Tests of what is read in a compiler's output: how often blocks are carried out, what stands in
-them, and what time that makes."""
+"""Tests of what is read in a compiler's listing of a kernel: how often its blocks are carried out,
+what instructions they have, and how much time that makes."""
 
 import random
 from collections import Counter
@@ -111,7 +111,8 @@ def test_tuples_of_bifrost_are_counted_by_their_first_slots() -> None:
 
 @pytest.mark.parametrize("name", sorted(LAWS))
 def test_laws_of_values_keep_to_32_bits(name: str) -> None:
-    """Each law on numbers of 32 bits gives one, and on ids what NumPy's 32-bit arithmetic gives."""
+    """Each law gives, for numbers of 32 bits, a number of 32 bits, and for ids the number that
+    NumPy's 32-bit arithmetic gives."""
     dice = np.random.default_rng()
     items = items_of((64, 1, 1), (8, 1, 1))
     count, law = LAWS[name]
@@ -232,7 +233,9 @@ def test_a_kernel_that_does_more_takes_longer_and_the_prediction_lies_in_its_ran
 
 
 def test_offsets_of_ids_are_0() -> None:
-    """A kernel that is compiled for launches with an offset adds it to its ids."""
+    """A kernel that adds a number to its ids is counted as if that were 0, if the listing says that
+    the number is the launch's offset; else it is not known how often a branch on the ids is
+    taken."""
     text = TEXT.format(turns=3, bound=16, end=TOP)
     moved = text.replace("ilt32 %6.x, %2", "ilt32 %91, %2").replace(
         "                 // succs: b1\n",

@@ -40,8 +40,8 @@ MOST = 1500  # work-items that are followed
 
 
 def counted(made: Generated) -> list[tuple[int, int]]:
-    """For each small kernel, the traffic that is counted and the traffic that a simulation of its
-    work-items finds."""
+    """The pairs (traffic that is counted, traffic that a simulation of all work-items finds), one
+    for each small kernel of the code."""
     small = [k for k in made.kernels if prod(k.groups) * prod(k.local_size) <= MOST]
     return [(kernel_traffic(kernel), traffic(kernel)) for kernel in small]
 

@@ -52,7 +52,7 @@ SQUARE = (Windows(3, 1, 28, 28), Windows(3, 1, 28, 28))
 
 
 def traffic(text: str) -> int:
-    """The bytes of global traffic of a lowered program."""
+    """The bytes of global traffic that are counted for a lowered program, given as text."""
     return traffic_bytes(generate(parse(text)))
 
 
@@ -117,7 +117,7 @@ def test_blocks_of_a_matrix_product_move_each_operand_once_a_block() -> None:
 
 
 def at(p: Program, family: str, form: str, point: dict[str, int]) -> Generated:
-    """The code of a form of a family at a point."""
+    """The code of p by a form of a family, at a point."""
     chosen = next(f for f in forms(p, family) if f.name == form)
     return generate(bound(lower(p, chosen).program, point))
 
@@ -194,8 +194,8 @@ def test_weights_that_only_meet_padding_need_not_be_read(form: str) -> None:
 
 
 def test_what_is_not_understood_leaves_nothing_to_claim() -> None:
-    """Where an input only reaches results by a reduction that is no sum, nothing of it is said to
-    be read, and products are counted right or not at all."""
+    """Where an input reaches results only by a reduction that is no sum, the analysis does not say
+    that any of it is read, and says of products the right number or none."""
     text = CONV.replace("pad2d(P, 0.0, image)", "pad2d(P, reduce(2.0, (a, x) -> a * x, xs), image)")
     text = text.replace("image : ", "xs : [float]4, image : ")
     p = parse(text.format(h=6, w=6, p=1, r=3, s=1, c=2, m=3))

@@ -1,4 +1,4 @@
-"""Tests of a run's folder that another hand changed: no kernel from it is run or exported."""
+"""Tests of a run whose folder somebody else changed: no kernel from it is run or exported."""
 
 import shutil
 from collections.abc import Callable

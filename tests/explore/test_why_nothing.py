@@ -92,7 +92,8 @@ def test_without_candidates_what_clashes_is_said(
 
 
 def test_families_that_do_not_apply_say_why_in_turn() -> None:
-    """The message gives one reason for each family, that of its first form."""
+    """If no family lowers a program, the message gives one reason for each family: why its first
+    form does not apply."""
     refused = [("lift", "no nest"), ("lift", "no padding"), ("fft", "no sum")]
     results = [Inapplicable(family, reason, reason) for family, reason in refused]
     said = "no variant satisfies the constraints: "

@@ -87,8 +87,8 @@ class Loop:
 
 
 def freed(task: int) -> list[bool]:
-    """Whether an object that refers to itself, which was in use at a first collection and then
-    given up, is freed: [by a second collection, by a third one with `thaw`]."""
+    """Two answers about an object that refers to itself, was in use at a first collection and then
+    given up: is it freed by a second collection, and by a third one with `thaw`?"""
     looped = Loop()
     gone = weakref.ref(looped)
     collect()
