@@ -26,7 +26,8 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def main(arguments_given: list[str]) -> int:
-    """Run the fuzzer; returns 1 if there was a finding, else 0."""
+    """Run the fuzzer with these command-line arguments; returns 1 if there was a finding, else
+    0."""
     given = arguments().parse_args(arguments_given)
     if given.oclgrind:
         return run_simulated(given.oclgrind, arguments_given)

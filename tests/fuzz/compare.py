@@ -25,8 +25,9 @@ Numbers = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The right results of a program for its inputs: the arrays, the largest number on the way to
-    them (`scale`), and for each array how far results in single precision are off (`shaken`).
+    """The right results of a program for its inputs: the arrays, the largest absolute number that
+    occurs in computing them (`scale`), and for each array how far results in single precision are
+    off (`shaken`).
 
     `ints` says which arrays have whole numbers for elements; `exact`, that every number is whole,
     and small enough that nothing is rounded.
@@ -46,8 +47,8 @@ class Wanted:
         return whole and not any(self.shaken) and self.scale < self.most
 
     def allowed(self, k: int, rounding: float) -> float:
-        """The largest error that numbers of the k-th array may have, if the way to make them loses
-        up to `rounding` machine epsilons."""
+        """The largest error that is allowed in the k-th array, if kernels may lose up to `rounding`
+        machine epsilons."""
         known = rounding * EPSILON * self.scale
         if self.ints[k]:
             return 1.0 if rounding and self.of_reals else 0.0
@@ -62,8 +63,8 @@ class Wanted:
 
 @lru_cache(maxsize=1)
 def wanted(program: Program, seed: int) -> Wanted | None:
-    """The right results of a program, by the interpreter, for random inputs of a seed; None if one
-    of them, or their scale, is infinite or no number."""
+    """The right results of a program, by the interpreter, for random inputs drawn with `seed`; None
+    if a number in them, or their scale, is infinite or NaN."""
     inputs = wide_inputs(program, seed)
     sizes = replace(program, body=signless(program.body))
     with np.errstate(all="ignore"):
@@ -84,7 +85,7 @@ def largest(found: list[Numbers]) -> float:
 
 
 def narrowest(program: Program) -> str:
-    """The real type of the least precision that occurs in a program."""
+    """The name of the least precise real type that occurs in a program: bfloat, half or float."""
     return next((t.name for t in (BFLOAT, HALF) if holds(program, t)), "float")
 
 
@@ -96,8 +97,9 @@ def holds(program: Program, scalar: Scalar) -> bool:
 
 
 def disagreement(found: Data, meant: Wanted, rounding: float) -> str | None:
-    """The message on how far numbers are off, if that is more than is allowed; else None.
-    `rounding` is the known error, in machine epsilons, of how they were made.
+    """A message that says how far the numbers `found` are off from the right ones, if they are
+    further off than allowed; else None. `rounding` is the known error, in machine epsilons, of the
+    way they were made.
 
     Whole numbers that are exact may be off by the known error alone.
     """

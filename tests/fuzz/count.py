@@ -9,7 +9,8 @@ from tests.fuzz.verdicts import FINE, Kind, Tried
 
 @dataclass(slots=True)
 class Count:
-    """The counts of what was tried so far; a variant is a program by a way at a point."""
+    """The counts of programs, variants, kernels and kinds of verdicts so far; a variant is a
+    program lowered in one way at one point."""
 
     programs: int = 0
     variants: Counter[str] = field(default_factory=Counter)  # by family, as are the others
@@ -41,7 +42,8 @@ class Count:
         )
 
     def table(self) -> Iterator[str]:
-        """The lines of two tables: programs by how they were drawn, and outcomes by family."""
+        """The lines of a row of counts, of programs by how they were drawn, and of a table of
+        outcomes by family."""
         yield ", ".join(f"{n:,} {drawn}" for drawn, n in sorted(self.drawn.items()))
         kinds = [kind for kind in Kind if self.of(kind)]
         yield " | ".join(["family", "variants", "kernels", *(kind.value for kind in kinds)])

@@ -1,8 +1,7 @@
 """The drawing of a random program for a seed.
 
 It has one of the structures that families lower, in floats or with mixed types, or is a random
-term, or calls helpers, or is lowered already.
-"""
+term, or calls helpers, or is lowered from the start."""
 
 # key: r random numbers
 
@@ -25,7 +24,7 @@ KINDS = ("structure", "structure", "term", "term", "term", "helper", "lowered")
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A program, and by which of these ways it was drawn."""
+    """A program, and the kind of its drawing: structure, helper, lowered or term."""
 
     program: Program
     kind: str
@@ -36,7 +35,7 @@ class Drawn:
 
 
 def draw(seed: str) -> Drawn:
-    """The random program of a seed, the same one each time."""
+    """The random program of a seed; equal seeds give equal programs."""
     r = Random(seed)
     kind = r.choice(KINDS)
     match kind:
@@ -51,8 +50,8 @@ def draw(seed: str) -> Drawn:
 
 
 def lowered(r: Random) -> Program:
-    """A random program that is lowered already; programs that the language does not allow are drawn
-    again."""
+    """A random program that is written with the words of lowered programs; one that the language
+    does not allow is drawn again."""
     while True:
         program = random_programs.program(r.randrange(1 << 30))
         with suppress(UserError):
@@ -60,8 +59,8 @@ def lowered(r: Random) -> Program:
 
 
 def with_helpers(r: Random) -> Program:
-    """A random program f, called by a function g, which the last function, h, maps over arrays of
-    arguments."""
+    """A random program of three functions: h maps g over arrays, g calls f with its own arguments,
+    and f is a random term."""
     while True:
         inner = terms.program(r, stored=0)
         if inner.params:

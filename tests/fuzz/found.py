@@ -21,7 +21,8 @@ HEAD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A program that is kept, and the way of lowering by which it went wrong."""
+    """A kept program with the way of lowering by which it went wrong, and the seed that it was
+    drawn with."""
 
     program: Program
     way: Way

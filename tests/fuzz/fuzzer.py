@@ -22,8 +22,9 @@ TOLD_EVERY = 20.0  # seconds
 
 @dataclass(slots=True)
 class Fuzzer:
-    """A fuzzer of a series of programs: those of the seeds `seed/0`, `seed/1` and so on, each by
-    `ways` ways besides the plain one."""
+    """A fuzzer that tries the programs of the seeds `seed/0`, `seed/1` and so on, each by the plain
+    way and `ways` others, on the device named `device` (None: on all), and keeps findings in
+    `folder`."""
 
     seed: str
     ways: int
@@ -83,6 +84,6 @@ class Fuzzer:
 
 
 def lost(task: Seed, failed: Failed) -> Tried:
-    """The verdict on a seed's program if the worker died or took too long."""
+    """The verdict on the program of a task's seed whose worker died or took too long."""
     detail = f"{failed.reason}\n{failed.detail}"
     return Tried(task.seed, "", (Verdict(Kind.HANG, Way("any"), detail),))

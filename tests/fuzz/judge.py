@@ -62,8 +62,8 @@ def try_seed(sessions: Sequence[Session], seed: str, more: int = 1) -> Tried:
 def try_others(
     sessions: Sequence[Session], program: Program, r: Random, more: int, seed: str
 ) -> Iterator[Verdict]:
-    """The verdicts on a program by random ways, until `more` of them apply, or DRAWS times as many
-    have been drawn."""
+    """The verdicts on a program by random ways, drawn until `more` of them apply to it, or DRAWS ·
+    `more` are drawn."""
     for way in islice(others(program, r), DRAWS * more):
         found = list(guarded(way, partial(by_way, sessions, program, way, seed)))
         yield from found
@@ -75,14 +75,16 @@ def try_others(
 def try_program(
     sessions: Sequence[Session], program: Program, chosen: Sequence[Way], seed: str
 ) -> Iterator[Verdict]:
-    """The verdicts on a program's text, and on the program by each of these ways."""
+    """The verdicts on whether a program's text is read as the same program, and on the program by
+    each of the ways `chosen`."""
     yield from guarded(TEXT, partial(same_text, program))
     for way in chosen:
         yield from guarded(way, partial(by_way, sessions, program, way, seed))
 
 
 def guarded(way: Way, trial: Callable[[], Iterator[Verdict]]) -> Iterator[Verdict]:
-    """The verdicts of a trial of a way; an exception becomes a verdict too."""
+    """The verdicts of `trial`, which tries the way `way`; if it raises an exception, the last
+    verdict is on that."""
     try:
         yield from trial()
     except Exception as error:
@@ -103,7 +105,8 @@ def same_text(program: Program) -> Iterator[Verdict]:
 
 
 def by_way(sessions: Sequence[Session], program: Program, way: Way, seed: str) -> Iterator[Verdict]:
-    """The verdicts on a program at some points of a way, or at the way's own point."""
+    """The verdicts on a program lowered by a way at the way's own point, or at some legal points if
+    it has none."""
     meant = wanted(program, 1)
     if meant is None:
         yield Verdict(Kind.UNDEFINED, way)

@@ -1,4 +1,5 @@
-"""The shrinking of a program: smaller ones are tried as long as the same goes wrong with them."""
+"""The shrinking of a program with which something goes wrong: it is replaced by smaller ones with
+which the same goes wrong."""
 
 # key: e term, t its type
 
@@ -21,7 +22,8 @@ Fails = Callable[[Program], bool]
 
 
 def shrunk(program: Program, fails: Fails, tries: int = TRIES) -> Program:
-    """The smallest program found for which `fails` is true; at most `tries` are tried."""
+    """The smallest program found, from `program` on, for which `fails` is true; at most `tries`
+    smaller ones are tried."""
     left = tries
     while left > 0:
         for smaller in islice(smaller_programs(program), left):
@@ -35,8 +37,8 @@ def shrunk(program: Program, fails: Fails, tries: int = TRIES) -> Program:
 
 
 def smaller_programs(program: Program) -> Iterator[Program]:
-    """The programs that are one step smaller: a term replaced by one inside it, a parameter or a
-    number, or a smaller size."""
+    """The programs that are one step smaller: with a term replaced by a term inside it, by a
+    parameter or by a number, or with a smaller number in the text."""
     for body in smaller_terms(program.body):
         try:
             params = free_variables(body)
@@ -60,7 +62,8 @@ def smaller_terms(e: Expr) -> Iterator[Expr]:
 
 
 def places(e: Expr, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Expr]]:
-    """Every value inside a term, with its path."""
+    """The path of e and of each term inside it that is no function, with the term; `path` is that
+    of e."""
     if not isinstance(e, Lam):
         yield path, e
     for k, child in enumerate(children(e)):
@@ -68,7 +71,8 @@ def places(e: Expr, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...
 
 
 def replacements(e: Expr) -> Iterator[Expr]:
-    """The simpler terms of the same type that may replace e."""
+    """The terms that may replace e as they are simpler: terms of the same type inside e, a number,
+    and a parameter."""
     t = type_of(e)
     for inner in islice(subterms(e), 1, None):
         if not isinstance(inner, Lam) and same_type(inner, t) and free(inner) <= free(e):
@@ -106,7 +110,7 @@ def put(e: Expr, path: tuple[int, ...], other: Expr) -> Expr:
 
 
 def smaller_sizes(program: Program) -> Iterator[Program]:
-    """The programs with one number of the text made smaller, wherever it stands."""
+    """The programs whose text differs in one number, which is smaller."""
     text = show(program)
     numbers = sorted({int(n) for n in re.findall(r"(?<![\w.])\d+(?![\w.])", text)}, reverse=True)
     for n in numbers:

@@ -1,4 +1,4 @@
-"""The fuzzer under Oclgrind, and the faults that this simulator reports."""
+"""The run of the fuzzer under Oclgrind, and a reader of the faults that Oclgrind reports."""
 
 import os
 import shutil
@@ -18,8 +18,8 @@ CHECKS = {
 
 
 def run_simulated(check: str, arguments: list[str]) -> int:
-    """Run the fuzzer with these arguments and Oclgrind as its device, checking what `check` says;
-    returns the exit status."""
+    """Run the fuzzer with these arguments and with Oclgrind as its device, which looks for the
+    faults that `check` names; returns the exit status."""
     oclgrind = shutil.which("oclgrind")
     if oclgrind is None:
         print("oclgrind is not installed", file=sys.stderr)
@@ -34,8 +34,7 @@ def run_simulated(check: str, arguments: list[str]) -> int:
 
 
 def without(arguments: list[str], option: str) -> list[str]:
-    """The arguments without an option and its value, be it the next argument or joined to it by
-    `=`."""
+    """The arguments without `option` and its value, which is the next argument or follows a `=`."""
     rest, skip = [], False
     for argument in arguments:
         if not skip and not argument.startswith(f"{option}="):
@@ -46,8 +45,8 @@ def without(arguments: list[str], option: str) -> list[str]:
 
 @dataclass(slots=True)
 class Reports:
-    """A reader of Oclgrind's log, which gives what was written since it was last read; an empty
-    text if there is no log."""
+    """A reader of Oclgrind's log: `fresh` gives the text since the last call, which is empty if
+    there is no log."""
 
     seen: int = 0
 
@@ -59,5 +58,5 @@ class Reports:
 
 
 def single() -> bool:
-    """True if only programs of one kernel are to be run."""
+    """True if only programs of one kernel are to be run, as an environment variable says."""
     return SINGLE in os.environ

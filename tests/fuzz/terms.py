@@ -74,7 +74,8 @@ class EveryTerm(Terms):
         return super().type(self.one_of(1, 1, 2, 3) if depth is None else depth)
 
     def param(self, t: Type, scope: Scope | None = None) -> Expr:
-        """A parameter of the program, or a stored array, made as long as type t says."""
+        """A parameter of type t, or an array of its elements' type that an earlier kernel stored,
+        cropped or padded to its length."""
         stored = [
             Var(name, u)
             for name, u in (scope or {}).items()
@@ -85,7 +86,7 @@ class EveryTerm(Terms):
         return super().param(t, scope)
 
     def fitted(self, xs: Expr, n: int) -> Expr:
-        """The array xs made n long: by repeating its own elements, or by a crop."""
+        """The array xs made n elements long: by a crop, or by padding with its own elements."""
         more = n - size_known(type_of(xs))
         return PadEdge(self.edge(), 0, more, xs) if more else xs
 
@@ -171,7 +172,8 @@ class EveryTerm(Terms):
         return Reduce(self.value(t, scope, 0), self.fold(t, u, op, scope), xs)
 
     def fold_of_a_tuple(self, t: Scalar, scope: Scope, depth: int) -> Expr:
-        """The component of a random reduction whose accumulator is a pair: a sum and a maximum."""
+        """A number of type t: one component of the result of a reduction whose accumulator is a
+        pair, of a sum and a maximum."""
         u = Tuple((t, t))
         acc, x = Var("sums", u), Var("item", t)
         step = MakeTuple((Binary("+", Get(0, acc), x), Binary("max", Get(1, acc), x)))
@@ -206,8 +208,8 @@ class EveryTerm(Terms):
         return super().array(t, scope, depth) if made is None else made
 
     def computed(self, t: Array, scope: Scope, depth: int, kind: str) -> Expr | None:
-        """An array of type t made by one primitive; None where that primitive cannot make the
-        type."""
+        """An array of type t made by the primitive that `kind` names; None if that primitive cannot
+        make the type."""
         n, inner = t.size, t.elem
         assert isinstance(n, int)
         match kind:
@@ -231,7 +233,7 @@ class EveryTerm(Terms):
         return view(self, t, n, scope, depth, kind)
 
     def sum_of_rows(self, t: Array, scope: Scope, depth: int) -> Expr:
-        """A random reduction whose accumulator is an array."""
+        """An array of type t made by a reduction over rows, whose accumulator is an array."""
         acc, row = Var("sums", t), Var("row", t)
         pair = Zip((acc, row))
         a, x = Var("a", t.elem), Var("x", t.elem)
@@ -249,8 +251,8 @@ class EveryTerm(Terms):
         return Let(p, value, self.value(t, inside(scope, p), depth - 1))
 
     def staged(self, most: int) -> Expr:
-        """A random term of up to `most` kernels: what is stored has a name that later terms may
-        use."""
+        """A random term of up to `most` kernels besides the last; what a kernel stores has a name,
+        which later terms may use."""
         scope: dict[str, Type] = {}
         stored: list[tuple[Var, Expr]] = []
         for k in range(min(most, self.one_of(0, 0, 0, 1, 1, 2))):
@@ -264,8 +266,8 @@ class EveryTerm(Terms):
         return e
 
     def result(self, stored: list[tuple[Var, Expr]]) -> Type:
-        """A random type for a program's result: most often an array, sometimes that of an array
-        which the last kernel stored."""
+        """A random type for a program's result: mostly an array; often one of the elements that the
+        last of `stored` has."""
         if stored and self.rng.random() < 0.6:
             return Array(elem_type(stored[-1][0].type), self.size(1, 6))
         t = self.type(2)
@@ -278,7 +280,8 @@ def elem_type(t: Type) -> Type:
 
 
 def program(rng: Random, stored: int = 2) -> Program:
-    """A random program; some of its parameters are constants."""
+    """A random program that stores up to `stored` arrays on the way; some of its parameters are
+    constants."""
     while True:
         e = EveryTerm(rng).staged(stored)
         if well_formed(e):

@@ -7,7 +7,7 @@ from tests.fuzz.ways import Way
 
 
 class Kind(Enum):
-    """The kinds of verdicts; those in `FINE` are no findings."""
+    """The kinds of verdicts; a verdict of a kind that is not in `FINE` is a finding."""
 
     RIGHT = "right"
     REFUSED = "refused in words"
@@ -28,7 +28,8 @@ FINE = (Kind.RIGHT, Kind.REFUSED, Kind.UNDEFINED)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on a program by a way: its kind, and what happened in words."""
+    """The verdict on a program lowered in one way: its kind, what happened in words, and the number
+    of kernels that were made."""
 
     kind: Kind
     way: Way
@@ -42,7 +43,8 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """The program of a seed as text, how it was drawn, and all verdicts on it."""
+    """The outcome of trying the program of a seed: the program as text, all verdicts on it, and how
+    it was drawn."""
 
     seed: str
     text: str

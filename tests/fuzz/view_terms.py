@@ -1,5 +1,5 @@
 """Random arrays made by each view of the language: their elements are those of other arrays, in
-another order."""
+another arrangement."""
 
 # key: g source of terms, t u types, n k m sizes, l r amounts left and right
 
@@ -67,8 +67,8 @@ def view(g: Terms, t: Array, n: int, scope: Scope, depth: int, kind: str) -> Exp
 
 
 def around(g: Terms, n: int, most: int) -> tuple[int, int]:
-    """The random amounts (left, right) of padding in an array of n elements, at most `most` each;
-    at least one element is no padding."""
+    """Random amounts (left, right) of padding inside an array of n elements, at most `most` each;
+    at least one element is not padding."""
     l = g.rng.randint(0, min(most, n - 1))
     return l, g.rng.randint(0, min(most, n - 1 - l))
 

@@ -36,8 +36,8 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A lowered program whose sizes are numbers, the way by which it was lowered, and the machine
-    epsilons that this may lose."""
+    """A program lowered at a point, so that its sizes are numbers; the way by which it was lowered,
+    and the machine epsilons that its results may lose by that."""
 
     program: Program
     way: Way
@@ -45,14 +45,14 @@ class Lowered:
 
 
 def plain(program: Program) -> Way:
-    """The way of lowering without tiles, with a work-item for each result; a program that is
-    lowered already stays as written."""
+    """The way that lowers a program by `naive`: without tiles, with a work-item for each result. A
+    program that is lowered already stays as it is written."""
     return Way("naive", forms(program, "naive")[0].name)
 
 
 def others(program: Program, r: Random) -> Iterator[Way]:
-    """Random ways out of all families, forms and devices, without end; most programs are refused by
-    most ways."""
+    """An endless stream of random ways from all families, forms and devices for a program; most of
+    them refuse it."""
     while True:
         family = r.choice(USUAL if r.random() < 0.85 else UNUSUAL)
         form = r.choice(forms(program, family))
@@ -60,8 +60,8 @@ def others(program: Program, r: Random) -> Iterator[Way]:
 
 
 def lowered(program: Program, way: Way, count: int, seed: int) -> Iterator[Lowered]:
-    """The program lowered by a way at its point, or, if it has none, at `count` random legal ones;
-    Refused if the form does not apply."""
+    """The program lowered by `way` at the way's point, or, if it has none, at `count` random legal
+    points; raises Refused if the form does not apply."""
     if way.family == AS_WRITTEN:
         yield Lowered(program, way)
         return

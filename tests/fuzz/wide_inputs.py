@@ -1,5 +1,5 @@
-"""Random inputs of programs in which whole numbers have all values of their types, the least and
-the largest often."""
+"""Random inputs of programs with whole numbers from the whole range of their types; the least and
+the largest come often."""
 
 # key: p program, t type
 
@@ -14,12 +14,12 @@ ENDS = 0.3  # of the numbers are the least or the largest
 
 
 def wide_inputs(p: Program, seed: int) -> dict[str, Data]:
-    """Random inputs of a program, the same for the same seed: small whole numbers, as
-    `random_inputs` draws them, and in half of the arrays of whole numbers any of their type.
+    """Random inputs of a program, equal for equal seeds: small whole numbers, as `random_inputs`
+    draws them, but in half of the arrays of whole numbers any numbers of the array's type.
 
-    Where a program makes whole numbers of real ones, only bytes are drawn so: sums of larger ones
-    are rounded on devices, and what is rounded otherwise may become another whole number.
-    """
+    Where a program makes whole numbers of real ones, only arrays of bytes are drawn so: devices
+    round sums of larger numbers, and a real number that is rounded otherwise may become another
+    whole number."""
     rng = np.random.default_rng(seed)
     most = 1 if makes_whole_of_reals(p) else 8
     return {name: _wide(x, most, rng) for name, x in random_inputs(p, seed).items()}

@@ -1,5 +1,5 @@
-"""The work of the fuzzer's worker processes: they try the programs of seeds, and shrink those with
-which something goes wrong."""
+"""The work of the fuzzer's worker processes: they try the programs of seeds, and shrink a program
+with which something goes wrong."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,8 +46,8 @@ def work(opened: Sequence[Session], task: Seed) -> Tried:
 
 
 def keep_smaller(opened: Sequence[Session], task: Seed, finding: Verdict) -> None:
-    """Keep the smallest program found with which the same goes wrong as in `finding`, or the seed's
-    program itself."""
+    """Keep the smallest program that is found with which the same goes wrong as in `finding`, which
+    may be the program of the task's seed itself."""
 
     def same(program: Program) -> Verdict | None:
         return again(opened, program, finding, task.seed)

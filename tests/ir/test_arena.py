@@ -14,8 +14,8 @@ Arrays = list[tuple[Life, int]]
 
 @st.composite
 def arrays(draw: st.DrawFn, most: int, unit: int = 1) -> Arrays:
-    """A strategy for the arrays of a random program of up to `most` kernels: when each is needed,
-    and its bytes, multiples of `unit`."""
+    """A strategy for the arrays of a random program of up to `most` kernels: each array's life, and
+    its bytes, a multiple of `unit`."""
     n = draw(st.integers(0, most))
     reads = [draw(st.sets(st.integers(0, k - 1), max_size=3)) if k else set() for k in range(n + 1)]
     found = lives([(f"t{k}", {f"t{i}" for i in each}) for k, each in enumerate(reads)])

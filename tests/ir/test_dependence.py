@@ -20,8 +20,8 @@ MOST = 200  # elements of inputs that are changed, one after the other
 
 
 def changing(p: Program) -> dict[str, int]:
-    """The number of elements of each input that change a result of p when they become 1000 times as
-    large as others.
+    """For each input of p, how many of its elements change p's result when they become 1000 times
+    as large as other elements.
 
     No input is negative, so that no change is hidden by a maximum with 0.
     """
@@ -54,7 +54,7 @@ def test_what_changes_a_result_is_read(structure: str) -> None:
 @pytest.mark.no_cover
 def test_what_changes_a_result_of_layers_is_read() -> None:
     """For random networks, as many elements of each input are reported as read as change a result
-    when they change; for a constant, the report may also be that none is."""
+    when they are changed; of a constant, it may be reported that no element is."""
     exact = 0
     for seed in range(30):
         p = network(seed)

@@ -31,7 +31,7 @@ def doubled(xs: Expr) -> Map:
 
 
 def written_inside(e: Expr) -> list[Expr]:
-    """The terms among the fields of a node, found by going through its fields."""
+    """The terms directly inside a node, found by going through its fields."""
     names: tuple[str, ...] = vars(type(e))["__match_args__"]
     values = [getattr(e, name) for name in names if name != "pattern"]
     every = [v for value in values for v in (value if isinstance(value, tuple) else (value,))]
@@ -56,7 +56,7 @@ def test_a_node_with_other_terms_inside_has_these(file: Path) -> None:
 
 
 def after(s: Strategy) -> Expr:
-    """The term that a strategy makes of a term that was built anew, and is equal to others."""
+    """The term that a strategy makes of a term that is built anew at each call."""
     done = s(doubled(XS))
     assert done is not None
     return done[0]
@@ -81,7 +81,7 @@ def test_a_strategy_made_of_equal_arguments_knows_what_it_made() -> None:
 
 
 def test_marks_of_variables_do_not_meet() -> None:
-    """Two nested functions made with the same variable name keep their variables apart."""
+    """Two nested functions whose variables are made with the same name keep them apart."""
     pair = lam(
         "x", FLOAT, lambda x: MakeTuple((doubled(XS), lam("x", FLOAT, lambda y: MakeTuple((x, y)))))
     )

@@ -38,8 +38,8 @@ def test_the_message_of_a_mistake(program: str, expected: str) -> None:
 
 
 def calls(n: int, body: str, first: str) -> str:
-    """The text of functions f0 … f(n-1) with this body, in which F is the function before; `first`
-    is the body of f0."""
+    """The text of the functions f0 … f(n-1): f0 has the body `first`, and each other the body
+    `body`, in which F is replaced by the name of the function before it."""
     lines = [
         f"f0(x) = {first}",
         *(f"f{i}(x) = {body.replace('F', f'f{i - 1}')}" for i in range(1, n)),

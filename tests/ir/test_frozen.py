@@ -1,5 +1,5 @@
-"""Tests that frozen data cannot be changed, and is pickled without what was computed of it and
-kept."""
+"""Tests that frozen data cannot be changed, and is pickled without the values that were computed
+from it and kept."""
 
 import os
 import pickle

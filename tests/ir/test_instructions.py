@@ -1,5 +1,5 @@
-"""Tests of instructions: fragments place every element of a matrix once, and their programs mean
-what the instruction computes."""
+"""Tests of instructions: their fragments place every element of a matrix once, and their programs
+compute what the instructions do."""
 
 from itertools import product
 
@@ -24,8 +24,8 @@ def sides(f: Fragment) -> tuple[int, int]:
 
 
 def matrices(entry: Entry) -> tuple[tuple[Var, ...], dict[str, np.ndarray]]:
-    """A variable for each operand of an instruction, and random whole numbers as its value, by
-    name."""
+    """A variable for each operand of an instruction, and a random matrix of whole numbers for each,
+    by the variable's name."""
     random = np.random.default_rng(7)
     shapes = [sides(f) for f in entry.fragments]
     given = variables(entry.program.pattern)
@@ -40,7 +40,7 @@ def matrices(entry: Entry) -> tuple[tuple[Var, ...], dict[str, np.ndarray]]:
 
 
 def _number(v: Var) -> Scalar:
-    """The type of the numbers of an operand."""
+    """The scalar type of the numbers of an operand."""
     (found,) = leaves(v.type)
     assert isinstance(found, Scalar)
     return found

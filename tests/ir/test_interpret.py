@@ -70,7 +70,7 @@ from tests.support.narrowed import number, one
 
 
 class Lanes(list[float]):
-    """The lanes of a vector in the definitions' results, as a list."""
+    """The value of a vector in the results of the definitions: its lanes, as a list."""
 
 
 def meaning(e: Expr, env: Mapping[str, Any]) -> Any:
@@ -144,7 +144,7 @@ def meaning(e: Expr, env: Mapping[str, Any]) -> Any:
 
 
 def of_half_turns(f: Callable[[float], float], x: float) -> float:
-    """The value f(πx), where f is 0 or ±1 at every half turn."""
+    """The value f(πx) of a function such as sine, which is exactly 0 or ±1 at every half turn."""
     return float(round(f(math.pi * x))) if (2 * x).is_integer() else f(math.pi * x)
 
 
@@ -246,7 +246,8 @@ def unpacked(x: Any) -> list[Any]:
 
 
 def as_lists(data: Any, t: Type) -> Any:
-    """The inputs of type t, tuples of arrays, as the definitions have them: lists of tuples."""
+    """The data of type t, tuples of arrays, in the form that the definitions use: lists of
+    tuples."""
     match t:
         case Array(elem, n):
             return [as_lists(element(data, i), elem) for i in range(number(n))]
@@ -262,8 +263,8 @@ def element(data: Any, i: int) -> Any:
 
 
 def agree(e: Expr, *params: Var, seed: int = 0) -> Any:
-    """The value of e by the interpreter for random inputs, after asserting that the definition
-    gives the same."""
+    """The interpreter's value of e for random inputs `params`; asserts that the definition gives an
+    equal value."""
     program = Program("test", tuple(map(Param, params)), e)
     inputs = random_inputs(program, seed)
     out = evaluate(program, inputs)
@@ -539,7 +540,8 @@ def test_reductions_of_layout_chains(chain: tuple[Var, Expr], body: str, small: 
 
 
 def reduce_scalars(e: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
-    """The term e with its innermost arrays of numbers reduced; tuples by their first component."""
+    """The term e with each innermost array of numbers reduced by `body`; of tuples, the first
+    components count."""
     match elem_of(e):
         case Array():
             return each(e, lambda x: reduce_scalars(x, body))
@@ -734,16 +736,16 @@ def sum_through(xs: Expr) -> Expr:
 
 
 def sums_of_windows(xs: Expr) -> Expr:
-    """A reduction with an array for an accumulator: it adds up all windows, each times the middle
-    one."""
+    """A reduction whose accumulator is an array: it adds up all windows of xs, each multiplied by
+    the elements of xs."""
     windows = Slide(size_of(xs), 1, Pad(1, 1, num(2), xs))
     three = lambda p: add(Get(0, p), times(Get(1, p), Get(2, p)))  # noqa: E731
     return fold(each(xs, lambda x: num(1)), windows, lambda acc, w: each(Zip((acc, w, xs)), three))
 
 
 def two_rows(xs: Expr) -> Expr:
-    """A map of sums of products over two rows which another map made; one factor is the same for
-    both rows."""
+    """A map of sums of products over the two rows of an array that another map made; the second
+    factor is the same for both rows."""
     n = size_of(xs)
     shifted = Generate(2, lam("k", INT, lambda k: each(xs, lambda x: add(x, k))))
     return each(Split(n, Join(shifted)), lambda row: dot(row, Pad(0, n - 6, num(1), V)))

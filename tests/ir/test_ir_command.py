@@ -31,7 +31,7 @@ def command(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 @dataclass(frozen=True)
 class Ended:
-    """The status with which a command ended that was called in this process, and what it
+    """The exit status of a command that was called in this process, and the text that it
     printed."""
 
     returncode: int

@@ -1,5 +1,5 @@
-"""Tests of number types: what two of them make together, how they are written and shown, and what
-is computed with them."""
+"""Tests of number types: which type an operation on two of them has, how they are written and
+shown, and what is computed with them."""
 
 from pathlib import Path
 

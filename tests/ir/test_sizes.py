@@ -33,7 +33,8 @@ Term = tuple[str, "Term", "Term"] | str | int
 
 
 def terms() -> st.SearchStrategy[Term]:
-    """A strategy for trees of arithmetic, which are evaluated both as a size and as a number."""
+    """A strategy for trees of arithmetic; the tests compute each tree both as a size and as a
+    number."""
     leaf = st.one_of(st.integers(-4, 9), st.sampled_from(NAMES))
     return st.recursive(leaf, lambda t: st.tuples(st.sampled_from("+-*/fmc"), t, t), max_leaves=7)
 
@@ -78,7 +79,8 @@ def value(t: Term, values: dict[str, int]) -> Fraction:
 
 
 def whole(t: Term, values: dict[str, int]) -> bool:
-    """True if every exact division in t is exact, and floors are of whole numbers."""
+    """True if, with these values, every division in t is by no 0 and gives a whole number where it
+    has to be exact, and t is whole in all its parts."""
     if not isinstance(t, tuple):
         return True
     return (
@@ -203,7 +205,7 @@ def test_an_exact_quotient_of_numbers_is_in_lowest_terms() -> None:
 
 
 def has_fraction(t: Term) -> bool:
-    """True if somewhere in t a number is divided by one that does not divide it."""
+    """True if somewhere in t a number is divided by a number that does not divide it."""
     if not isinstance(t, tuple):
         return False
     fraction = t[0] == "/" and isinstance(denominator(made(t)), int) and denominator(made(t)) != 1
@@ -239,7 +241,8 @@ def test_sizes_that_are_rounded_up_say_so(size: Size, text: str) -> None:
 def test_what_is_said_to_divide_no_number_divides_it_at_no_value(
     a: int, b: int, value: int, n: int
 ) -> None:
-    """`divides` may say yes where types demand more later, but a no holds for all parameters."""
+    """If `divides` says no, the size divides the number for no values of the parameters; it may say
+    yes where only types tell, later, whether it does."""
     k = named("k") * a + b
     assert divides(k, n) or n % (value * a + b)
     assert not divides(8 * named("k"), 5)

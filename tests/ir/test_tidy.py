@@ -1,5 +1,5 @@
-"""Tests of `python -m ir fmt`: a program is the same afterwards, its comments stay, and what is
-tidy is left alone."""
+"""Tests of `python -m ir fmt`: the program means the same afterwards, its comments stay, and a tidy
+file is left as it is."""
 
 import io
 import random

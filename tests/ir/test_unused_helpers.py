@@ -1,5 +1,5 @@
-"""Tests that the reader names a helper that a program does not use, and reads the program all the
-same."""
+"""Tests that the reader warns of a helper function that a program does not use, by its name, and
+reads the program nevertheless."""
 
 from pathlib import Path
 

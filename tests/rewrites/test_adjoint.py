@@ -91,8 +91,8 @@ def test_adjoints_of_random_terms() -> None:
 
 
 def is_adjoint(p: Program, name: str) -> bool:
-    """False if p is refused as not linear in its parameter `name`; True if its adjoint is right. A
-    wrong adjoint, or another refusal, fails the test."""
+    """True if the adjoint of p in its parameter `name` is right, False if it is refused as p is not
+    linear in that. A wrong adjoint, or another refusal, fails the test."""
     try:
         adjoint(p, name)
     except Refused as refused:
@@ -135,8 +135,8 @@ where H = {h}, W = {w}, C = {c}, K = {k}, L = {L}, M = {m}, G = {g}
 
 
 def geometry(r: Random) -> dict[str, int]:
-    """The sizes of a random convolution by their names: sides, and for each direction its own
-    stride, dilation and padding."""
+    """The sizes of a random convolution, by name: sides of the image and the kernel, and for each
+    dimension a stride, a dilation and paddings."""
     g, found = r.choice((1, 1, 2, 3)), {name: r.randint(1, 3) for name in ("k", "L", "sy", "sx")}
     found |= {"dy": r.choice((1, 1, 2, 3)), "dx": r.choice((1, 1, 2)), "g": g}
     found |= {side: r.randint(0, 2) for side in "tblr"}
@@ -148,7 +148,8 @@ def geometry(r: Random) -> dict[str, int]:
 
 def by_numpy(n: dict[str, int], w: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The cotangent of a convolution's image, in NumPy: each number of y, the cotangent of the
-    results, times its kernel of w is added where its window was; n has the sizes."""
+    results, is multiplied by its kernel of w and added to the pixels of its window; n has the
+    sizes."""
     high, wide = n["h"] + n["t"] + n["b"], n["w"] + n["l"] + n["r"]
     x, own, made = np.zeros((high, wide, n["c"])), n["c"] // n["g"], n["m"] // n["g"]
     for i, j, m in np.ndindex(*y.shape):
@@ -209,8 +210,8 @@ def test_gradients_of_a_random_program_of(structure: str) -> None:
 
 
 def expect_gradient(p: Program) -> None:
-    """Assert for each parameter of p that the gradient gives the change of the result along a
-    random direction, as differences of p's values do."""
+    """Assert for each parameter of p that its gradient predicts how the result changes when the
+    parameter moves in a random direction, as differences of p's values show."""
     rng = np.random.default_rng(int(SEED, 16) if SEED.isalnum() else 0)
     inputs = {q.var.name: rng.normal(size=shape(q.var.type)) for q in p.params}
     made = evaluate(p, inputs)

@@ -108,7 +108,7 @@ def test_a_law_names_what_it_binds_after_the_function_that_it_found(
 
 
 def after(law: Strategy, e: Expr) -> str:
-    """The text, on one line, of what a law makes of e."""
+    """The text, on one line, of the term that the strategy `law` makes of e."""
     made = law(e)
     assert made is not None
     return " ".join(show(made[0]).split())
@@ -137,7 +137,7 @@ def test_nearly_all_bound_variables_of_a_lowered_program_tell_what_they_hold(
 
 def test_every_term_has_a_name() -> None:
     """A name is found for the value of every term of random programs, and for the elements of every
-    array, even of one that is made of its indices."""
+    array, even of an array that is generated from its indices."""
     assert value_of(body("generate(5, i -> at(0, ys))")) == "ys"
     for seed in range(150):
         for e in subterms(program(seed).body):

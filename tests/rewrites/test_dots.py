@@ -97,7 +97,8 @@ where C = 16, W = 9, H = 7
 def test_depthwise_sums_in_floats_are_made_by_dot_products_of_taps_beside_each_other(
     sessions: tuple[Session, ...], t: str, step: int
 ) -> None:
-    """Three taps and a zero are four products; channels are loaded as vectors."""
+    """A depthwise convolution with three taps loads its channels as vectors, and is right: three
+    taps and a zero are the four factors of a dot product."""
     p = parse(IN_FLOATS.format(name="depthwise", t=t, step=step))
     dot = "dot-ss" if t == "char" else "dot-uu"
     made = kernels(p, f"{dot} relaid items tall across in-ints", seed=step)
@@ -157,7 +158,8 @@ def test_the_function_of_arm_is_called_where_the_host_says_that_it_is_there() ->
 
 @pytest.mark.parametrize("name", ["dot_ss", "dot_uu"])
 def test_what_is_written_for_arm_is_accepted_by_clang(name: str, tmp_path: Path) -> None:
-    """Clang declares the functions of Arm's extension, though no device here has them."""
+    """A kernel's text compiles with Clang when Arm's extension is defined, and calls its dot
+    product: Clang declares that, though no device here has it."""
     clang = next(filter(None, map(shutil.which, ("clang", "clang-15"))), None)
     if clang is None:
         pytest.skip("clang is not installed: apt-get install clang")

@@ -106,8 +106,8 @@ where C = 4, W = 5, H = 7, K = 3, M = 6, G = 2
 
 @pytest.mark.parametrize("family", ["fgfft", "fft"])
 def test_groups_of_channels_have_kernels_of_their_own(session: Session, family: str) -> None:
-    """A grouped convolution is right, and stores the spectrum of each row of each channel once: 7
-    rows of 4 channels."""
+    """A convolution in groups is right, and the spectrum of each row of each channel (7 rows of 4
+    channels) is stored once."""
     p = parse(GROUPED)
     found = next(lower(p, f) for f in forms(p, family) if f.name == "registers")
     made = generated(found, block_size=2, num_blocks=3, k=1, tr=1, tx=2, v=2)
@@ -139,8 +139,8 @@ pooled(const weights : [[[[float]3]3]3]4, image : [[[float]3]12]10) =
 def test_each_convolution_of_a_program_is_transformed(
     session: Session, family: str, form: str, name: str, spectra: int
 ) -> None:
-    """In a program of two convolutions both are transformed, and of one with a pooling the one; the
-    results are right."""
+    """In a program of two convolutions both are transformed; in a program of a convolution and a
+    pooling, only the convolution. The results are right."""
     p = parse(SEVERAL[name])
     found = next(lower(p, f) for f in forms(p, family) if f.name == form)
     assert sum(step.rule == by_rows for step in found.derivation.steps) == spectra
@@ -192,8 +192,8 @@ def next_power(n: int) -> int:
 
 
 def test_each_row_of_results_is_transformed_back_once() -> None:
-    """N M Q sums of products are stored, for N images, M kernels and Q rows of results, and a
-    single kernel transforms them back."""
+    """N M Q sums of products are stored (for N images, M kernels and Q rows of results), and one
+    kernel alone transforms them back."""
     n, m, h, k = 2, 4, 13, 5
     p = parse(CONV.format(n=n, c=3, m=m, h=h, k=k, s=1, p=2))
     found = next(lower(p, f) for f in forms(p, "fgfft") if f.name == "registers")
@@ -295,9 +295,9 @@ def test_a_kernel_takes_only_what_it_reads_or_writes() -> None:
     [(13, 3, 1, 16), (13, 5, 2, 16), (15, 3, 1, 16), (27, 7, 3, 32), (28, 9, 4, 32), (1, 7, 3, 8)],
 )
 def test_a_row_is_as_long_as_it_must_be(h: int, k: int, p: int, length: int) -> None:
-    """The length of transforms is the least power of two that holds a row with the padding of one
-    side (H + P), a row of the kernel and a row of results: the zeros after a row serve as padding
-    of its other side too."""
+    """The length of transforms is the least power of two that is no less than H + P (a row with the
+    padding of one side), a row of the kernel, and a row of results: zeros after the row serve as
+    padding of its other side, too."""
     _, found = lowered({"n": 1, "c": 1, "m": 1, "h": h, "k": k, "s": 1, "p": p})
     laws = [step.rule.law for step in found.derivation.steps]
     assert 2 ** (sum(law.startswith("irdft n") for law in laws) + 2) == length
@@ -460,8 +460,8 @@ def test_work_items_share_the_transform_of_a_long_row(
 
 
 def test_the_root_that_is_one_is_in_no_product_of_a_shared_row() -> None:
-    """The tables of a transform of 64 as 8 rows of 8 have 56 roots: those of each column but the
-    first, which is 1. Roots that are 0 in a part are 0 exactly."""
+    """The tables of a transform of 64 numbers as 8 rows of 8 have 56 roots of unity: the first
+    column's, which are 1, are left out. A real or imaginary part that should be 0 is exactly 0."""
     p = parse(CONV.format(n=2, c=3, m=5, h=125, k=4, s=1, p=1))
     found = next(lower(p, f) for f in forms(p, "fgfft") if "items shared" in f.name)
     source = generated(found, block_size=4, k=1, tr=1, tx=2, v=2).plan.source

@@ -41,8 +41,8 @@ LAYERS = {  # what each does to `x`, an image of C channels; its constant's type
 
 
 def chained(kinds: tuple[str, ...], seed: int) -> Program:
-    """A program of layers of these kinds, one after the other, of random sizes, steps and
-    padding."""
+    """A program of layers of these kinds, one after the other, with sizes, steps and padding drawn
+    with `seed`."""
     g = Random(f"{kinds} {seed}")
     c = g.randint(1, 5)
     h, w = g.randint(9, 13), g.randint(9, 13)
@@ -124,8 +124,8 @@ def test_one_kernel_alone_is_refused() -> None:
 
 
 def test_what_is_compared_for_equality_is_not_made_twice() -> None:
-    """A convolution whose largest element is counted where it is equal to the largest: its numbers
-    would be rounded otherwise in the tiles of the count than in those of the largest."""
+    """The family refuses to fuse a convolution into a count of the elements that equal the largest:
+    numbers made twice might be rounded in two ways, and be unequal."""
     p = parse("""
 counted(const weights : [[[[float]3]3]3]4, image : [[[float]3]12]10) =
   let x = map2d(w -> map(k -> dot(flatten(w), flatten(k)), weights), slide2d(3, 1, image))

@@ -46,7 +46,7 @@ where M = 32, N = 48, K = 16
 
 
 def made(p: Program, form: str = "", **point: int) -> Generated:
-    """The code of a form of the family at a point."""
+    """The code of the form `form` of the family for p, at a point."""
     chosen = next(f for f in forms(p, "io-optimal") if f.name == form)
     return generate(bound(lower(p, chosen).program, point))
 
@@ -97,8 +97,8 @@ SHAPES = (  # images, their side, padding, kernel's side, step, channels in and 
 @pytest.mark.parametrize("form", ["", "padded relaid"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_what_it_offers_moves_at_most_twice_the_volume(shape: tuple[int, ...], form: str) -> None:
-    """Legal points move at most twice the volume of the dataflow, also counting stored copies,
-    tiles that reach beyond the image, and gaps between windows."""
+    """Variants at legal points move at most twice the volume of the dataflow, even counting stored
+    copies, tiles that reach beyond the image, and gaps between windows."""
     p = parse(CONV.format(**dict(zip("nwprscm", shape, strict=True))))
     known, chosen = products(p), next(f for f in forms(p, "io-optimal") if f.name == form)
     assert known is not None

@@ -1,5 +1,5 @@
-"""Tests of laws on written cases that random terms do not cover: which terms they apply to, and
-what they make of them."""
+"""Tests of laws on terms written by hand, which random terms do not cover: to which a law applies,
+and what it makes of them."""
 
 # key: n size, s step, u tile size
 

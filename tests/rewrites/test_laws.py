@@ -1,5 +1,5 @@
-"""Tests that rules keep type and meaning: each is applied to random terms, which are interpreted
-before and after."""
+"""Tests that rules keep type and meaning: each is applied to random terms, and the terms before and
+after are interpreted."""
 
 # key: e term
 
@@ -81,7 +81,8 @@ RULES = all_rules()
 
 
 def known(a: Data, b: Data) -> tuple[Data, Data]:
-    """The numbers of two data at the places where a is neither the poison of pad_any nor NaN."""
+    """The numbers of a, and those of b, at the places where a is neither the poison of pad_any nor
+    NaN."""
     if isinstance(a, tuple):
         assert isinstance(b, tuple)
         both = [known(x, y) for x, y in zip(a, b, strict=True)]
@@ -395,8 +396,8 @@ def test_what_is_not_of_its_pattern_is_refused(
     ],
 )
 def test_nested_maps_collapse_to_one_over_elements_or_over_pairs(nested: str, one: str) -> None:
-    """The law `collapse` makes `one` of `nested`. These terms are written out, since random ones do
-    not show that a law no longer applies to some."""
+    """The law `collapse` makes the term `one` of the term `nested`. The terms are written by hand,
+    as random terms do not show if the law has ceased to apply to some."""
     made = apply_rule(nests.collapse, {}, term(XSS, nested))
     assert made is not None
     assert show(made[0]) == one
@@ -447,8 +448,8 @@ def test_an_amount_crops_where_no_values_of_its_names_let_it_pad(amount: Size, c
 
 
 def test_what_leaves_one_element_crops_at_one_side() -> None:
-    """An array of n has an element or more, so padding by 1 - n at one side is a crop; padding by 1
-    and -n, or by 2 - n, may not be one."""
+    """As an array of n has at least one element, padding it by 1 - n at one side is taken for a
+    crop; padding by 1 and -n, or by 2 - n, is not."""
     n = named("n")
     xs = Var("xs", Array(FLOAT, n))
     assert is_crop(PadEdge(Edge.ANY, 0, 1 - n, xs))
@@ -457,8 +458,8 @@ def test_what_leaves_one_element_crops_at_one_side() -> None:
 
 
 def test_vectors_form_before_a_stride_and_lanes_stay_together() -> None:
-    """A sum in parts with a stride, made of a sum in vectors of v, moves whole vectors: lane j
-    keeps the elements j modulo v."""
+    """In a sum in vectors of v that is split in parts with a stride, whole vectors are moved: lane
+    j keeps the elements j modulo v."""
     e = term("xs : [float]12", SUM.format(0.0, "xs"))
     done = seq(vectors.partial_reduce_vector(k=4, v=2), folds.stride_parts())(e)
     assert done is not None

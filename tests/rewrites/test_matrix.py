@@ -64,8 +64,8 @@ def agrees(session: Session, p: Program, low: Lowering, seed: int) -> None:
 
 
 def _smallest(low: Lowering, seed: int) -> Generated:
-    """The code at that of four legal points which has the fewest operations, as compilers take long
-    for emulated instructions."""
+    """The code at that of four random legal points where it has the fewest operations; compilers
+    take long for emulated instructions."""
     found = points(low, H200, 4, seed)[1]
     made = [generate(bound(low.program, point), max_work_group=1024) for point in found]
     return min(made, key=lambda each: sum(f.operations for f in each.facts))
@@ -128,7 +128,8 @@ def test_the_derivation_uses_the_law_of_instructions_once_and_replays() -> None:
 
 
 def test_accumulators_stay_in_lanes_through_all_sums() -> None:
-    """The only private array of the kernel holds four sums a lane for each tile of the block."""
+    """The kernel has one private array alone, with four sums in each lane for each tile of the
+    block."""
     p = program("vgg.lift", {"C": 16, "W": 8, "M": 16})
     low = lower(p, form_named(p, "matrix", "mma-tf32 padded"))
     _, (point,) = points(low, H200, 1, 0)

@@ -1,5 +1,5 @@
-"""Tests of forms of `matrix` that multiply parts of numbers: parted where numbers are packed and
-staged, as floats and as bfloats."""
+"""Tests of forms of `matrix` that multiply the high and low parts of numbers: numbers are split
+into parts where they are packed and where they are staged, as floats and as bfloats."""
 
 from dataclasses import replace
 
@@ -87,8 +87,8 @@ def test_an_instruction_is_offered_only_for_numbers_that_it_can_multiply() -> No
 
 
 def test_numbers_are_parted_once_where_they_are_packed_and_where_they_are_staged() -> None:
-    """What is stored and what is staged are pairs of parts, and no operand of an instruction is
-    computed with."""
+    """Arrays that are stored or staged hold pairs of parts; operands of instructions are loaded
+    (and bfloats repacked), but not computed."""
     p = program("vgg.lift", {"C": 32, "W": 8, "M": 16})
     for entry, t in (("mma-tf32", FLOAT), ("mma-bf16", BFLOAT)):
         low = lower(p, form_named(p, "matrix", f"{entry} patch relaid ahead parts"))
@@ -166,7 +166,7 @@ def test_lanes_read_no_different_words_of_one_bank() -> None:
 
 def products(form: str) -> tuple[Program, Generated, float]:
     """A matrix product of 16 × 16 results with 64 terms each, its kernels by a form of `matrix` at
-    a point, and its known error."""
+    a point, and the known error of the form's derivation."""
     p = program("matmul.lift", {"M": 16, "N": 16, "K": 64})
     low = lower(p, form_named(p, "matrix", form))
     point = {"tx": 16, "tr": 1, "sr": 1, "sc": 1, "k": 2}

@@ -90,8 +90,8 @@ def test_lanes_read_no_different_words_of_one_bank() -> None:
 
 
 def test_lines_without_room_would_make_lanes_wait() -> None:
-    """With lines of 14 pixels and their halo, only 2 elements of room after each line avoid bank
-    conflicts, and the form chooses them."""
+    """For lines of 14 pixels and their halo, only 2 elements of room after each line avoid bank
+    conflicts, and the form offers no other room."""
     p = program("vgg.lift", {"C": 16, "W": 14, "M": 16})
     low = lower(p, form_named(p, "matrix", "mma-tf32 patch"))
     point = {"tx": 4, "ty": 14, "tr": 1, "sr": 1, "sc": 1, "k": 1}
@@ -137,8 +137,8 @@ def products(form: str) -> tuple[Program, Generated]:
 
 
 def error(session: Session, form: str) -> float:
-    """The relative error on the device of a matrix product of random numbers by a form of
-    `matrix`."""
+    """The relative error, on the device, of a product of two matrices of random numbers by a form
+    of `matrix`."""
     p, generated = products(form)
     random = np.random.default_rng()
     given = {n: random.uniform(-1, 1, (64, 16)).astype(np.float32) for n in "ab"}
@@ -149,8 +149,8 @@ def error(session: Session, form: str) -> float:
 
 
 def test_products_of_parts_are_as_good_as_floats_and_known_to_be(session: Session) -> None:
-    """With `parts`, which multiplies high and low parts of numbers, the error of a product is below
-    1e-5 and below the known error; without, it is above 1e-4."""
+    """With `parts`, which multiplies high and low parts of numbers, the error of a matrix product
+    is below 1e-5 and below the known error; without, it is above 1e-4."""
     if "cl_khr_subgroup_shuffle" not in session.handle.extensions:
         pytest.skip(f"{session.device.name} has neither the instruction nor shuffles")
     p = program("matmul.lift", {"M": 16, "N": 16, "K": 64})
@@ -186,8 +186,8 @@ def test_the_count_of_conflicts_is_none_where_nothing_is_local() -> None:
 
 
 def test_a_patch_that_is_read_beyond_its_halo_would_be_found(session: Session) -> None:
-    """With an image and kernels of ones, outputs at the rim of the image count the taps that are on
-    the image: what is staged from beyond it is zero."""
+    """Where image and kernels are all ones, each result counts the taps that lie inside the image:
+    places of a patch beyond the image hold zeros."""
     p = program("vgg.lift", {"C": 8, "W": 5, "M": 16})
     generated = made(p, "patch")
     if "cl_khr_subgroup_shuffle" not in session.handle.extensions:

@@ -43,7 +43,8 @@ def refused(plan: Plan) -> set[Kind]:
 
 
 def test_parts_of_a_sum_are_added_in_the_lanes_that_keep_them(session: Session) -> None:
-    """Four slices each make a quarter of each chunk's products, by one instruction."""
+    """A matrix product with four slices is right: its one kernel has four sub-groups, each of which
+    makes a quarter of a chunk's products by one instruction."""
     if "cl_khr_subgroup_shuffle" not in session.handle.extensions:
         pytest.skip(f"{session.device.name} has neither the instruction nor shuffles")
     generated = made(*PRODUCT, POINT)
@@ -57,9 +58,9 @@ def test_parts_of_a_sum_are_added_in_the_lanes_that_keep_them(session: Session) 
 
 
 def test_slices_go_over_steps_and_taps_and_share_the_patch_of_a_chunk() -> None:
-    """A group with two slices for each of three lines of taps stages the same patch as a group with
-    one slice would: two steps of 16 channels, as high and low parts, twice because of `ahead`.
-    Beside the patch, it has room for what the six slices sum up of one tile of columns."""
+    """A work-group with two slices for each of three lines of taps stages as large a patch as with
+    one slice: two steps of 16 channels, in high and low parts, twice because of `ahead`. Beside the
+    patch, its local memory holds the sums of six slices for one tile of columns."""
     form = "mma-bf16 patch relaid ahead spelled sliced by-taps parts"
     p = program(*CONV)
     low = lower(p, form_named(p, "matrix", form))

@@ -1,5 +1,5 @@
-"""Tests of what the family `naive` stores for the names of a program: arrays and sums that
-are computed, where a kernel can read all that they are made of."""
+"""Tests of what the family `naive` stores for the names in a program: arrays and sums that are
+computed, if a kernel can read all that they are made of."""
 
 import numpy as np
 import pytest

@@ -22,7 +22,8 @@ CUBE = parse("p(a : [[[float]4]3]2) = a").body
 
 
 def lengths(done: Nest) -> list[object]:
-    """The lengths of the maps of a matrix product's nest after some moves, outermost first."""
+    """The lengths of the maps of a matrix product's nest after the moves `done`, the outermost
+    first."""
     made = done(PRODUCT)
     assert made is not None
     assert Derivation(PRODUCT, made[1]).replay() == made[0]

@@ -55,12 +55,13 @@ conv(const weights : [[[[char]4]3]3]8, image : [[[uchar]4]6]7) =
 
 
 def prepared(p: Program, family: str, word: str) -> list[Form]:
-    """The forms of a family that have this preparation."""
+    """The forms of a family for p that have the preparation called `word`."""
     return [form for form in forms(p, family) if word in form.words]
 
 
 def some(p: Program, family: str, word: str) -> Lowering:
-    """The program lowered by the first form with this preparation that applies."""
+    """The program p lowered by the first form that has the preparation called `word` and applies to
+    p."""
     for form in prepared(p, family, word):
         try:
             return lower(p, form)

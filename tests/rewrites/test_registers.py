@@ -61,7 +61,8 @@ def runs_right(session: Session, program: Program, plan: Plan) -> bool:
 
 
 def gathers(source: str) -> list[str]:
-    """The vectors in a kernel's text that are put together from scalars, loaded one by one."""
+    """The vectors in a kernel's text that are put together from scalars which are loaded one by
+    one."""
     return re.findall(r"\(float4\)\(\w+\[[^)]*,", source)
 
 
@@ -128,8 +129,8 @@ def test_one_dimension_of_results_has_no_sides_to_exchange() -> None:
 
 
 def test_the_ends_of_rows_take_no_branch(session: Session) -> None:
-    """Inside the image, nothing is chosen; at the ends of its rows `select` replaces what was
-    loaded by 0; where the row is padding, nothing is loaded."""
+    """The kernel has no choice inside the image; at the ends of rows, `select` replaces loaded
+    numbers by 0; where a whole row is padding, nothing is loaded."""
     program, plan = made(CHANNELS_LAST, "relaid", POINT | {"tx": 7})
     inside, row, outside = re.split(r"\} else[^\n]*\{\n", plan.source)
     assert "?" not in inside.split("for (int i_rows3", 1)[1]

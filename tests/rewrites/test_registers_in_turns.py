@@ -1,6 +1,6 @@
 """Tests of the forms of `registers` for programs that move more bytes than they compute: `swept` (a
 work-group makes a line of blocks), `vector-loads` (several steps of a sum are loaded as one
-vector), and `pairs` (products of bytes are added in pairs)."""
+vector), and products of bytes that are added in pairs."""
 
 # key: h w image sides, c channels
 

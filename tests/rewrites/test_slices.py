@@ -78,8 +78,8 @@ def test_parts_of_a_sum_are_completed_by_the_group(
 
 @pytest.mark.parametrize("p", [2, 4, 8])
 def test_parts_lie_where_the_chunks_were(p: int) -> None:
-    """Parts of sums use the local memory of the chunks, so a group takes the bytes of the larger of
-    the two. Here these are the parts: a work-item stores those of one column of its block at a
+    """Chunks and parts of sums share their local memory, so that a group takes the bytes of the
+    larger. Here these are the parts: a work-item stores those of one column of its block at a
     time."""
     point = POINT | {"p": p, "k": 1}
     kernel = made(parse(CONV), "relaid sliced", point).kernels[-1]

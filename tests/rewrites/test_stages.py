@@ -1,5 +1,5 @@
-"""Tests of the stages of derivations: they may be nested to any depth, and leave the steps as they
-are."""
+"""Tests of the stages of derivations: stages may be nested to any depth, and do not change a
+derivation's steps."""
 
 # key: d derivation
 
@@ -35,8 +35,8 @@ SPLIT = split_map(k=named("k"))
 
 
 def done(strategy: Strategy, e: Expr = PLUS) -> tuple[Step, ...]:
-    """The steps by which a strategy makes a term of e, after asserting that their replay gives that
-    term."""
+    """The steps by which a strategy rewrites e, after asserting that replaying them gives the
+    strategy's result."""
     made = strategy(e)
     assert made is not None
     assert Derivation(e, made[1]).replay() == made[0]
@@ -44,8 +44,8 @@ def done(strategy: Strategy, e: Expr = PLUS) -> tuple[Step, ...]:
 
 
 def outline(steps: Sequence[Step]) -> list[tuple[int, str, int, int]]:
-    """For each stage of these steps its depth, its name, the number of its first step, and that of
-    the step after its last."""
+    """For each stage of these steps: its depth, its name, the number of its first step, and the
+    number of the step after its last."""
     stages = [(n, s) for n, step in enumerate(steps) for s in step.stages]
     spans = [(n, n + s.steps) for n, s in stages]
     return [
@@ -135,14 +135,14 @@ NAMED = {*TABLE, IM2COL.word, IM2WIN.word}  # instructions and layouts that have
 
 
 def numbers(stage_name: str, tile: int | None = None) -> list[str]:
-    """The words of a stage's name that have digits and name neither an instruction nor a layout;
-    of a form that transforms tiles of `tile` results a side, that number is no such word."""
+    """The words with digits in a stage's name, without names of instructions and layouts, and
+    without the number `tile` where the name says how many results a side a tile has."""
     words = stage_name.replace(f"{tile} results a side", "")
     return [word for word in re.findall(r"\w*\d\w*", words) if word not in NAMED]
 
 
 def drawn(family: str) -> Iterator[tuple[str, Form]]:
-    """Random forms of a family, each with the text of the program that it is a form for."""
+    """Pairs of a program's text and a random form that a family has for it, for some programs."""
     for text in (CONV, MATMUL, FLAT):
         found = forms(parse(text), family)
         yield from ((text, form) for form in Random().sample(found, min(FORMS, len(found))))

@@ -65,8 +65,8 @@ def program(shape: dict[str, int]) -> Program:
 
 
 def elements(family: str, n: int, h: int, w: int, p: int, r: int, s: int, c: int) -> int:
-    """The number of elements that a family stores, by the formula of its paper: n images of h × w ×
-    c, padded by p, with windows of r × r at steps of s."""
+    """The number of elements that a family stores, by the formula of its paper, for n images of h ×
+    w × c, padded by p, with windows of r × r at steps of s."""
     high, wide = h + 2 * p, w + 2 * p
     ho, wo = (high - r) // s + 1, (wide - r) // s + 1
     return {
@@ -93,8 +93,8 @@ def plan_at_point(p: Program, family: str, form: Form) -> tuple[Plan, dict[str, 
 
 
 def some_forms(p: Program, family: str) -> list[Form]:
-    """The plainest form of a family, and a random one that has legal points, both without
-    `room`."""
+    """The plainest form that a family has for p, and a random one that has legal points, both
+    without `room`."""
     first, *others = (f for f in forms(p, family) if "room" not in f.name.split())
     Random(f"{family} {p.params}").shuffle(others)
     return [first, next(f for f in others if has_points(p, family, f))]
@@ -149,8 +149,8 @@ MAPPED_SHAPE = {"N": 1, "H": 5, "W": 6, "R": 3, "S": 1, "C": 3, "M": 4}
 
 
 def mapped(how: str, padding: int) -> Program:
-    """The convolution of an image (or of a batch) that is computed from the inputs element by
-    element, in the way `how`."""
+    """A convolution of an image (or of a batch), padded by `padding`, whose image is first computed
+    from the inputs element by element in the way `how`."""
     n = {"N": 2 if how == "batch" else 1}
     sizes = ", ".join(f"{k} = {v}" for k, v in (MAPPED_SHAPE | n | {"P": padding}).items())
     if how == "batch":
@@ -225,8 +225,8 @@ def test_a_view_of_what_is_computed_has_a_work_item_for_each_result(
 
 
 def replicated(shape: dict[str, int], panel: int) -> int:
-    """The number of elements that `toeplitz` stores: for each row of each kernel that meets the
-    image, matrices with the kernel's row once for each window; matrix rows are rounded up to whole
+    """The number of elements that `toeplitz` stores: for each row of a kernel that meets the image,
+    a matrix that has the kernel's row once for each window; its rows are rounded up to whole
     panels."""
     n, step = shape["R"], shape["S"]
     windows = (shape["W"] + 2 * shape["P"] - n) // step + 1
@@ -271,7 +271,7 @@ def test_im2col_multiplies_the_windows_of_all_images_at_once_or_of_each(session:
 
 @pytest.mark.parametrize("u", [1, 32, 64])
 def test_work_items_that_share_a_row_have_neighbours_of_it(u: int, session: Session) -> None:
-    """The kernel that stores windows is launched with u work-items for each row of them, and the
+    """The kernel that stores windows is launched with u work-items for each row of windows, and the
     results are right."""
     p = program({"N": 1, "H": 6, "W": 5, "P": 0, "R": 3, "S": 1, "C": 64, "M": 2})
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 1).items()}

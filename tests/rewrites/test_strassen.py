@@ -1,5 +1,5 @@
-"""Tests of `strassen`: matrix products are right, and take 7/8 of the multiplications at each
-level."""
+"""Tests of `strassen`: matrix products are right, and at each level of the method take 7/8 of the
+multiplications."""
 
 import numpy as np
 import pytest
@@ -70,8 +70,8 @@ def test_products_are_seven_eighths_a_level(
 
 
 def right_everywhere(p: Program, form: str, count: int, session: Session) -> list[int]:
-    """The number of multiplications at each of some points of a form, after asserting that it is
-    proved and right there."""
+    """The number of multiplications at each of `count` points of a form, after asserting that the
+    kernels are proved and right there."""
     lowering = lower(p, next(f for f in forms(p, "strassen") if f.name == form))
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
     meant = expected(p, inputs)
@@ -124,8 +124,8 @@ layers(const a : [[float]8]8, const b : [[float]8]4, xs : [[float]8]16) =
     ids=["batches", "last", "layers"],
 )
 def test_each_product_of_a_program_is_one(text: str, products: int, session: Session) -> None:
-    """Strassen's method is applied to products in batches of any dimensions, with sums in any
-    order, and of another product's results: all take 7/8 of the multiplications."""
+    """Each matrix product in a program takes 7/8 of the multiplications: in batches of any
+    dimensions, with sums in any order, or of another product's results."""
     p = parse(text)
     lowering = lower(p, next(iter(forms(p, "strassen"))))
     sizes = {"v": 2, "vi": 2, "vo": 2}
@@ -172,8 +172,8 @@ where B = 3, M = 8, N = 8, K = 5
 def test_products_of_complex_numbers_are_three_of_real_ones(
     text: str, products: int, way: str, session: Session
 ) -> None:
-    """Complex products, whether written with a conjugate or as pairs in a batch, take three real
-    ones with `gauss`, and are right."""
+    """A product of complex matrices, written with a conjugate or with pairs in a batch, takes three
+    products of real ones with `gauss`, and is right."""
     counts = right_everywhere(parse(text), f"gauss {way}", 4, session)
     assert min(counts) == 3 * products
 

@@ -338,8 +338,8 @@ def program(name: str) -> Program:
 
 
 def lowered(name: str, family: str, seed: int) -> tuple[list[Lowering], list[Refused]]:
-    """The lowerings of a program by some random forms of a family, the plainest form first, and the
-    refusals of the others."""
+    """The lowerings of a program by the plainest form of a family and some random ones, and the
+    refusals of those that do not apply."""
     p, made, refused = program(name), list[Lowering](), list[Refused]()
     first, *others = forms(p, family)
     Random(seed).shuffle(others)
@@ -402,8 +402,8 @@ def test_every_layer_has_points_whatever_its_sizes(family: str, h: int, c: int, 
      "pooled after"],
 )  # fmt: skip
 def test_vectors_of_lift_fit_sums_that_none_divides(name: str, c: int) -> None:
-    """Forms of `lift` with vectors have legal points for sums that no width of vectors divides, as
-    the longest loop of a sum is rounded up; all sums of a program have one width.
+    """Forms of `lift` with vectors have legal points for sums whose lengths no width of vectors
+    divides, as the longest loop of a sum is rounded up; all sums of a program have one width.
 
     45 and 63 have 3 as a divisor, and the 4 of a pooling have 2.
     """
@@ -419,8 +419,8 @@ def test_vectors_of_lift_fit_sums_that_none_divides(name: str, c: int) -> None:
 
 
 def test_results_that_another_kernel_reads_more_of_are_no_parts_of_sums() -> None:
-    """Where a kernel makes more elements (rho + 6) than there are results, so that tiles of the
-    next kernel fit, forms with `stored-sums` keep the meaning."""
+    """Where the next kernel's tiles need more elements than there are results, so that a kernel
+    makes rho + 6 of them, forms with `stored-sums` keep the meaning."""
     p, tried = program("depthwise, then 1 x 1"), 0
     for form in [f for f in forms(p, "lift") if "stored-sums" in f.name.split()][::9]:
         made = lower(p, form).program.body
@@ -432,8 +432,8 @@ def test_results_that_another_kernel_reads_more_of_are_no_parts_of_sums() -> Non
 
 
 def roomless(e: Expr) -> list[Expr]:
-    """The terms in e that add elements so that tiles fit, and are not stored: reads of them have to
-    be clamped."""
+    """The terms in e that add elements so that tiles fit, and are not stored, so that reads of them
+    have to be clamped."""
     if isinstance(e, Store | ToLocal | Generate):
         return []
     return [e] * adds(e) + [x for c in children(e) for x in roomless(c)]

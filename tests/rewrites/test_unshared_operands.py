@@ -63,16 +63,16 @@ def session() -> Session:
 
 
 def tried(p: Program, family: str, word: str = "") -> list[Form]:
-    """Two of the forms of a family whose names have `word`, without stored views: the plainest, and
-    a random one."""
+    """Two forms of a family for p whose names have `word`, without stored views: the plainest of
+    them, and a random one."""
     apart = {"padded", "planes", "im2win", "mec", "im2col", "sliced", "along", "relaid"} - {word}
     every = [f for f in forms(p, family) if not apart & set(f.name.split()) and word in f.name]
     return [every[0], Random(f"{family} {p.name}").choice(every[1:])]
 
 
 def right(session: Session, p: Program, made: Lowering) -> bool:
-    """True if at a legal point the device gives just what the interpreter gives; asserts that the
-    kernels are proved."""
+    """True if at a legal point of `made` the device gives exactly the interpreter's results;
+    asserts that the kernels are proved."""
     _, (point, *_) = points(made, profile("cpu"), 1, 0)
     code = generate(bound(made.program, point))
     assert all(prove(kernel).ok for kernel in code.kernels), (made.form, point)

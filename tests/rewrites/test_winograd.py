@@ -61,7 +61,7 @@ def conv(**sizes: int) -> Program:
 
 
 def of_matrices(p: Program) -> list[Form]:
-    """The forms of `winograd` with matrix products, for programs that sum over more than
+    """The forms of `winograd` that make matrix products, for a program p that sums over more than
     windows."""
     return [f for f in forms(p, "winograd") if "elementwise" not in f.name]
 
@@ -100,7 +100,8 @@ def test_shapes_are_right_or_refused_with_a_reason(shape: dict[str, int]) -> Non
 
 
 def drawn(lowering: Lowering, count: int) -> list[Generated]:
-    """The code at up to `count` legal points of a form, after asserting that it is proved."""
+    """The code at up to `count` random legal points of a form, after asserting that it is
+    proved."""
     _, found = points(lowering, profile("cpu"), count, 1)
     made = [generate(bound(lowering.program, point)) for point in found]
     assert made
@@ -165,8 +166,8 @@ def test_kernels_of_one_row_or_column_are_transformed_along_the_other(
 
 @pytest.mark.parametrize(("a", "b"), [(1, 3), (3, 1)])
 def test_they_make_half_as_many_products(a: int, b: int) -> None:
-    """Windows of 3 along one dimension: F(4, 3) makes 4 results by 6 multiplications, in each tile
-    of a row or a column."""
+    """Windows of 3 along one dimension alone: F(4, 3) makes each 4 results of a row or a column by
+    6 multiplications, where direct convolution takes 12."""
     p = parse(NARROW.format(a=a, b=b, p=a // 2, q=b // 2))
     lowering = lower(p, next(f for f in forms(p, "winograd") if "F4 r" in f.name))
     one = {"k": 1, "tr": 1, "tx": 1, "v": 4, "vi": 4, "vo": 4}
@@ -191,8 +192,8 @@ def test_matrices_are_proved_in_exact_arithmetic() -> None:
 @pytest.mark.parametrize("r", range(2, 12))
 @pytest.mark.parametrize("m", [2, 4, 6])
 def test_products_by_powers_of_two_are_added_to_others(m: int, r: int) -> None:
-    """In each row of the matrices (or of their factors) some number is ±1 or no power of two: no
-    sum of a transform has every term multiplied by a power of two."""
+    """In each row of the matrices (or of their factors), some number is ±1 or no power of two, so
+    that no sum of a transform has only products by powers of two."""
     found = cook_toom(m, r)
     assert found.computes(correlation)
     for matrix in (found.a, found.b, found.g):
@@ -206,8 +207,8 @@ def test_products_by_powers_of_two_are_added_to_others(m: int, r: int) -> None:
     ("m", "r", "before", "after"), [(2, 3, 8, 8), (4, 3, 30, 22), (6, 3, 68, 44), (2, 5, 24, 20)]
 )
 def test_what_rows_or_columns_share_is_added_once(m: int, r: int, before: int, after: int) -> None:
-    """The matrices of data and of results take `before` additions; as products of two factors,
-    which equal them exactly, they take `after`."""
+    """The matrices that transform data and results take `before` additions; written as products of
+    two factors, exactly equal to them, they take `after`."""
     made = 0
     for matrix in (cook_toom(m, r).a, cook_toom(m, r).b):
         rows = tuple(tuple(map(float, row)) for row in matrix)
@@ -268,8 +269,8 @@ def test_what_a_transform_would_lose_its_digits_in_is_refused() -> None:
 
 
 def test_more_points_always_lose_more() -> None:
-    """With MOST_POINTS + 1 points, rounding errors grow beyond MOST_GROWTH however these are split
-    into m and r; so F(2, 257) is refused, and its growth is never computed."""
+    """With MOST_POINTS + 1 points, rounding errors grow beyond MOST_GROWTH however the points are
+    divided between m and r; so F(2, 257) is refused before its growth is computed."""
     for m in range(2, MOST_POINTS + 1):
         assert growth((m,), (MOST_POINTS + 2 - m,)) > MOST_GROWTH
     taps = parse_file(ROOT / "examples/conv1d.lift", {"K": 257, "P": 128})

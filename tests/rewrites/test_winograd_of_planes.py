@@ -62,8 +62,8 @@ SINGLES = [
 def test_windows_alone_are_multiplied_element_by_element(
     text: str, m: int, session: Session
 ) -> None:
-    """Depthwise convolutions, and those of planes without channels, with one kernel, or along one
-    dimension, are right, and store transformed kernels unless these are constant."""
+    """Depthwise convolutions, convolutions of planes without channels, of one kernel, or along one
+    dimension are right, and store transformed kernels only if these are not constant."""
     p = parse(text)
     inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
     meant = expected(p, inputs)
@@ -94,8 +94,8 @@ def elementwise(p: Program, m: int) -> Form:
 
 @pytest.mark.parametrize(("m", "points"), [(2, 16), (4, 36)])
 def test_a_tile_of_a_plane_takes_a_product_a_point(m: int, points: int) -> None:
-    """A tile of F(m × m, 3 × 3) takes one multiplication for each of its (m + 2)² points, and with
-    m = 4 also those by 5 in the transform of data: two in each row and column."""
+    """A tile of F(m × m, 3 × 3) takes one multiplication for each of its (m + 2)² points; with m =
+    4, the transform of data adds multiplications by 5, two in each row and column."""
     p = parse(PLAIN.replace("[float]9]9", "[float]10]10"))
     (made,) = generate(bound(lower(p, elementwise(p, m)).program, {"v": 4})).kernels[-1:]
     tiles, fives = (8 // m) ** 2, 2 * 6 * 2 if m == 4 else 0

@@ -67,7 +67,7 @@ class Geometry:
         return np.ascontiguousarray(by_group.transpose(0, 2, 3, 4, 1))
 
     def found(self, x: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """The interpreter's result for an image and weights as ONNX lays them out; its channels
+        """The interpreter's result for an image x and weights w as ONNX lays them out; its channels
         come first."""
         image, kernels = np.ascontiguousarray(x.transpose(1, 2, 0)), self.kernels(w)
         made = evaluate(self.program(image, kernels), {"image": image, "weights": kernels})
@@ -76,7 +76,8 @@ class Geometry:
 
 
 def of_case(name: str) -> tuple[Geometry, np.ndarray, np.ndarray, np.ndarray]:
-    """A case of the onnx package in one or two dimensions: its geometry, image, weights, result."""
+    """A case of the onnx package, with one dimension or two: its geometry, image, weights and
+    result."""
     case = CASES[name]
     assert case.model is not None
     (node,) = case.model.graph.node
@@ -149,7 +150,7 @@ def drawn(r: Random) -> tuple[Geometry, np.ndarray, np.ndarray]:
 
 
 def by_onnx(g: Geometry, x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """The result by `onnx.reference`, group by group."""
+    """The result of `onnx.reference` for an image x and weights w, computed group by group."""
     parts = zip(np.split(x, g.groups), np.split(w, g.groups), strict=True)
     return np.asarray(np.concatenate([_by_onnx(g, *part) for part in parts]))
 

@@ -1,5 +1,5 @@
-"""Tests that conversions between number types give the same on devices as in NumPy: for every half,
-bfloat, byte and short, and for floats and ints at the edges of what each type holds."""
+"""Tests that conversions between number types give NumPy's results on devices: for every half,
+bfloat, byte and short, and for floats and ints at the edges of what a type holds."""
 
 import ml_dtypes
 import numpy as np
@@ -19,8 +19,8 @@ NARROW = [name for name, dtype in STORED.items() if dtype.itemsize <= 2]
 
 
 def edges(rng: np.random.Generator) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
-    """The floats next to the ends of each type's range, ties between neighbours, and floats of
-    random bits."""
+    """The floats next to the ends of each type's range, floats halfway between two neighbours of a
+    type, and floats of random bits."""
     ends = [float(end) for pair in RANGES.values() for end in pair]
     halves = np.arange(EVERY, dtype=np.uint16).view(np.float16).astype(np.float32)
     bfloats = np.arange(EVERY, dtype=np.uint16).view(ml_dtypes.bfloat16).astype(np.float32)
@@ -34,8 +34,8 @@ def edges(rng: np.random.Generator) -> "np.ndarray[tuple[int], np.dtype[np.float
 
 
 def given(source: str) -> Numbers:
-    """The numbers of a type that are converted: all of a type of one or two bytes, of a larger one
-    those at edges."""
+    """The numbers of the type `source` that the tests convert: all of them if it has one or two
+    bytes, else those at the edges of types."""
     dtype, rng = STORED[source], np.random.default_rng()
     match source:
         case "float":

@@ -65,8 +65,8 @@ largest(weights : [[[float]3]3]2, gates : [float]2, image : [[float]8]8) =
 def test_the_largest_of_what_is_computed_gets_what_comes_to_it(
     session: Session, family: str
 ) -> None:
-    """Kernels that compute the same numbers may round them otherwise, so which is the largest is
-    found once."""
+    """The gradient of a maximum over computed numbers is right: only one kernel finds which number
+    is the largest, as two kernels might round the same numbers in two ways."""
     expect_right(session, gradient(parse(LARGEST), "image"), family)
 
 
@@ -93,7 +93,8 @@ network(weights : [[[float]3]3]4, last : [[float]4]2, image : [[float]8]8) =
 
 
 def test_a_small_network_learns_by_its_gradients(session: Session) -> None:
-    """The loss falls, step by step as in the interpreter, where a device computes the gradients."""
+    """The loss of a network falls where a device computes the gradients, and is at every step that
+    of the interpreter."""
     rng = np.random.default_rng(SEED)
     image, wanted = rng.normal(size=(8, 8)), np.array([1.0, -1.0])
     start = {"weights": rng.normal(size=(4, 3, 3)), "last": rng.normal(size=(2, 4))}
@@ -126,9 +127,9 @@ def losses(
     wanted: np.ndarray,
     learned: tuple[str, ...],
 ) -> list[float]:
-    """The squared errors of a network over eight steps of gradient descent on the parameters
-    `learned`. f(None, inputs) is the network's result, f(name, inputs) its gradient by a parameter;
-    `given` are the first inputs and weights, `wanted` is the result to learn."""
+    """The squared errors of a network in eight steps of gradient descent on the parameters
+    `learned`. f(None, inputs) is the network's result, f(name, inputs) its gradient in a parameter;
+    `given` are the inputs and the first weights, `wanted` is the result to learn."""
     made = list[float]()
     for _ in range(8):
         away = f(None, given) - wanted

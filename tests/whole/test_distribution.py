@@ -23,7 +23,7 @@ build_meta.build_wheel("dist")
 
 
 def files_in(folder: str) -> set[str]:
-    """The paths of the files in a folder of the project, from its root, without those in
+    """The paths, from the project's root, of the files in one of its folders, without those in
     `__pycache__`."""
     found = (file for file in (ROOT / folder).rglob("*") if file.is_file())
     paths = (str(file.relative_to(ROOT)) for file in found)

@@ -36,7 +36,7 @@ Amounts = tuple[int, int, int]  # on the left, the size, on the right
 
 
 def amounts(r: Random) -> Amounts:
-    """A random amount of padding, a size up to 7, and the other amount; one of the amounts is
+    """A random amount of padding before, a size up to 7, and a random amount after; one amount is
     larger than the size, and both are at most three times as large."""
     n = r.randint(1, 7)
     sides = [r.randint(n + 1, 3 * n), r.randint(0, 3 * n)]
@@ -45,7 +45,8 @@ def amounts(r: Random) -> Amounts:
 
 
 def padded(edge: str, around: list[Amounts], xs: str = "xs") -> str:
-    """The text of the array xs padded by an edge, in as many dimensions as `around` has amounts."""
+    """The text of the array xs padded at its `edge`; `around` has the amounts for each of its
+    dimensions."""
     (left, _, right), *inside = around
     rows = f"map(in_{xs} -> {padded(edge, inside, f'in_{xs}')}, {xs})" if inside else xs
     return f"pad_{edge}({left}, {right}, {rows})"
@@ -71,8 +72,8 @@ def twice(r: Random, edge: str, d: int) -> str:
 
 
 def stencil(r: Random, edge: str, d: int) -> str:
-    """The text of a random program of sums over windows in d dimensions, which hold an element of
-    the array more than once."""
+    """The text of a random program of sums over windows in d dimensions; the edge is padded so far
+    that a window may hold an element of the array more than once."""
     around = [amounts(r) for _ in range(d)]
     k, step = r.randint(1, min(sum(sides) for sides in around)), r.randint(1, 3)
     name = f"{d}d" if d > 1 else ""
@@ -82,8 +83,8 @@ def stencil(r: Random, edge: str, d: int) -> str:
 
 
 def convolution(r: Random, edge: str, d: int) -> str:
-    """The text of a random convolution in d dimensions with this edge, and several channels and
-    kernels, or as many as tiles of instructions have."""
+    """The text of a random convolution in d dimensions with this edge; it has several channels and
+    kernels, sometimes as many as the tiles of matrix instructions."""
     around = [amounts(r) for _ in range(d)]
     c, m = r.choice(((r.randint(1, 4), r.randint(2, 6)), (16, 16)))
     k, step = r.randint(1, 3), r.choice((1, 1, 2))
@@ -100,7 +101,8 @@ def convolution(r: Random, edge: str, d: int) -> str:
 
 
 def product(r: Random, edge: str, d: int) -> str:
-    """The text of a random product of matrices, one of which has rows repeated by this edge."""
+    """The text of a random matrix product, where the rows of one matrix are repeated by this
+    edge."""
     left, n, right = amounts(r)
     k, m = r.choice(SIDES), r.choice(SIDES)
     more = -(left + n + right) % r.choice(SIDES)
@@ -122,8 +124,8 @@ WRITTEN: tuple[Written, ...] = (
 
 
 def drawn(r: Random, family: str) -> str:
-    """The text of a random program that the family lowers: one of products for the families that
-    lower nothing else."""
+    """The text of a random program that the family lowers: of any kind above, but of products for
+    the families that lower nothing else."""
     written, d = r.choice(WRITTEN if family in LOWERING else PRODUCTS)
     return written(r, r.choice(("wrap", "wrap", "mirror", "clamp")), d)
 

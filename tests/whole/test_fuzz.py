@@ -1,5 +1,5 @@
-"""Tests of the fuzzer: in a minute of programs from a fresh seed it finds no fault; a planted fault
-is found, shrunk and kept."""
+"""Tests of the fuzzer: it finds no fault in a minute of programs from a fresh seed; a fault that is
+planted is found, shrunk and kept."""
 
 import re
 import subprocess
@@ -88,8 +88,8 @@ FAULTS = {
 
 
 def faulty(change: Callable[[str], str], program: Program, max_work_group: int) -> Generated:
-    """The code of a program, with `change`, which plants a fault, applied to the text of each
-    kernel."""
+    """The code of a program in which `change`, which plants a fault, was applied to the text of
+    each kernel."""
     made = generate(program, max_work_group=max_work_group)
     kernels = tuple(replace(k, text=change(k.text)) for k in made.plan.kernels)
     return replace(made, plan=replace(made.plan, kernels=kernels))

@@ -1,5 +1,5 @@
-"""Tests that the example programs of gradients compute what is derived automatically from the
-layers."""
+"""Tests that the examples of gradients, which are written by hand, compute the same as the
+gradients that are derived from the layers."""
 
 import os
 import secrets
@@ -20,8 +20,8 @@ FILES = sorted((EXAMPLES / "gradients").glob("*.lift"))
 
 
 def layer(name: str, r: Random) -> tuple[str, dict[str, int]]:
-    """The name of the example program that is the layer `name` without its ReLU, and random sizes
-    for it."""
+    """The name of the example program that computes the layer `name` without its ReLU, and random
+    sizes for it."""
     sizes = {"W": r.randint(5, 8), "H": r.randint(5, 8), "C": r.randint(1, 4), "M": r.randint(1, 4)}
     match name:
         case "vgg":

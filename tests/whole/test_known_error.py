@@ -59,8 +59,8 @@ WAYS = [
 
 @cache
 def made(text: str, family: str, name: str) -> tuple[Plan, float]:
-    """The plan of a program by a form of a family, at a legal point, and the known error of its
-    derivation."""
+    """The plan of a program, given as text, by a family's form `name` at a legal point, and the
+    known error of its derivation."""
     p = parse(text)
     found = lower(p, next(f for f in forms(p, family) if f.name == name))
     _, (point,) = points(found, profile("cpu"), 1, 1)
@@ -144,8 +144,8 @@ def test_one_wrong_number_of_many_shows() -> None:
 def test_of_sums_whose_roundings_add_up_no_more_is_lost_than_one_for_each_term(
     text: str, family: str, name: str, value: float, session: Session
 ) -> None:
-    """For inputs that are one number everywhere, whose long sums round the same way at each step,
-    the error is at most the known error and a rounding for each term.
+    """If all inputs are one number, so that a long sum is rounded the same way at each step, its
+    error is at most the known error and one rounding for each term.
 
     A bias may cancel nearly all of a sum, such as 324 that of 36 products of 3 and 3.
     """

@@ -45,8 +45,8 @@ def test_allowed_memory_is_what_three_kernels_take(short: int) -> None:
 
 @st.composite
 def chains_of_stores(draw: st.DrawFn) -> str:
-    """A strategy for the texts of programs that store arrays of different lengths, each made of
-    earlier ones, some of pairs."""
+    """A strategy for the texts of programs that store arrays of different lengths, some of pairs,
+    where each array is made of earlier ones."""
     lines, made = [], [("xs", False)]
     for k in range(draw(st.integers(1, 9))):
         reads = draw(st.lists(st.sampled_from(made), min_size=1, max_size=2))

@@ -28,8 +28,8 @@ def house(tmp_path: Path) -> Path:
 
 
 def broken(house: Path) -> set[str]:
-    """The names of the import contracts that the packages in a folder break, each up to its
-    colon."""
+    """The names of the import contracts that the packages in the folder `house` break, each up to
+    its first colon."""
     done = subprocess.run(
         [sys.executable, "-P", "-c", LINT, "--no-cache"],
         cwd=house,
@@ -43,7 +43,7 @@ def broken(house: Path) -> set[str]:
 
 
 def plant(house: Path, file: str, line: str) -> None:
-    """Add the line of an import at the end of a file of the folder."""
+    """Add `line`, an import, to the end of a file of the folder `house`."""
     path = house / file
     path.write_text((path.read_text() if path.exists() else "") + line + "\n")
 

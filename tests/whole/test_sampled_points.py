@@ -1,5 +1,5 @@
-"""Tests of `benchmarks.points`: it counts every point, and when it is started again, goes on where
-it was stopped."""
+"""Tests of `benchmarks.points`: it counts every point, and goes on where it was stopped when it is
+started again."""
 
 import json
 import subprocess

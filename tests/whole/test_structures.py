@@ -37,8 +37,8 @@ CASES, DRAWS = 2, 40  # of each structure: kernels that are run, and programs dr
 
 
 def cases(structure: str, seed: str) -> Iterator[Case]:
-    """Random programs of a structure, each by a random form at a random point; the seed chooses
-    them."""
+    """Random programs of a structure, each lowered by a random form at a random point, drawn with
+    `seed`."""
     for draw in range(DRAWS):
         print(f"SEED={seed}, draw {draw}")  # pytest shows it with a failure
         case = made(structure, Random(f"{seed} {structure} {draw}"))
@@ -47,8 +47,8 @@ def cases(structure: str, seed: str) -> Iterator[Case]:
 
 
 def made(structure: str, r: Random) -> Case | None:
-    """A random program of a structure by a random form of a family at a random point; None if the
-    form does not apply."""
+    """A random program of a structure, lowered by a random form of a family at a random point; None
+    if the form does not apply."""
     program, family = drawn(structure, r), r.choice(FAMILIES)
     program = mixed(program, r) if r.random() < 0.5 else program
     form, target = r.choice(forms(program, family)), PROFILES[r.choice(("cpu", "mali-g72"))]
@@ -78,9 +78,9 @@ def test_a_random_way_to_lower_it_is_proved_and_right(session: Session, structur
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_however_it_is_written_it_reaches(structure: str) -> None:
-    """However a program of a structure is written (order of loops and of channels, windows
-    flattened or not, places of biases), `registers`, and where operands are shared `blocked` and
-    `lift`, lower it and keep its meaning."""
+    """A random way to write a program of a structure (order of loops and channels, windows
+    flattened or not, places of biases) is lowered by `registers`, and if results share operands by
+    `blocked` and `lift`, and keeps its meaning."""
     reached = ("registers",) if structure in UNSHARED else ("registers", "blocked", "lift")
     for family in reached:
         print(f"SEED={SEED}, {family}")

@@ -1,5 +1,5 @@
-"""Tests of fast algorithms for numbers narrower than floats: they transform floats, and results are
-right within a known error; a program that sums whole numbers is refused."""
+"""Tests of fast algorithms on numbers narrower than floats: they transform floats, and results are
+right within their known error; a program of sums of whole numbers is refused."""
 
 import numpy as np
 import pytest
