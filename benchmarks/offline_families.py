@@ -25,6 +25,7 @@ from codegen.demand_proofs import proofs
 from constraints.devices import Profile, profile
 from explore.building.operations import multiplications, scalings
 from explore.files.named_programs import example_text
+from explore.report.why_nothing import no_candidate
 from explore.results.kernel_code import KernelCode
 from explore.results.records import Failed, Variant
 from explore.space.derive_form import Derived, derive
@@ -123,9 +124,10 @@ class Bench:
     ) -> Iterator[tuple[Derived, Variant]]:
         """Variants of each form of a family in turn."""
         todo = tasks(program, self.profile, families=(family,), budget=4 * count, seed=seed)
-        found = [d for d in map(derive, todo) if isinstance(d, Derived)]
+        results = [derive(task) for task in todo]
+        found = [d for d in results if isinstance(d, Derived)]
         if not any(d.variants for d in found):
-            raise UserError(f"family {family} has no variant of {program.name}")
+            raise UserError(no_candidate(program, None, results))
         turns = zip_longest(*([(d, v) for v in d.variants] for d in found))
         return (each for turn in turns for each in turn if each is not None)
 
