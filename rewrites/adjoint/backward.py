@@ -166,7 +166,10 @@ class Backward:
         share its cotangent. Which elements these are is computed together with e and stored: if it
         were computed again, numbers might be rounded otherwise."""
         if self.linear:
-            raise Refused(f"expected what is linear in {self.parameter}, found {fold.op} of it")
+            raise Refused(
+                f"expected a program that is linear in {self.parameter}, found {fold.op} of a "
+                "value that depends on it"
+            )
         assert isinstance(e.f.pattern, tuple)
         p, t = e.f.pattern[1], type_of(e)
         best, count, total = (
@@ -238,4 +241,7 @@ class Backward:
             case Binary(op, _, _):
                 good = False
         if not good:
-            raise Refused(f"expected what is linear in {self.parameter}, found {op} of it")
+            raise Refused(
+                f"expected a program that is linear in {self.parameter}, found {op} of a value "
+                "that depends on it"
+            )

@@ -83,5 +83,5 @@ def _like(e: Expr, value: float) -> Lit:
     """The literal of this value in the type of e."""
     t = type_of(e)
     if not isinstance(t, Scalar):
-        raise Refused(f"expected numbers, found {show_type(t)}")
+        raise Refused(f"expected an operation on numbers, found one on {show_type(t)}")
     return number(value, t)

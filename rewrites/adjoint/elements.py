@@ -100,7 +100,8 @@ def _variable(e: Var, scope: Scope, at: Place, path: Path, book: Notebook) -> Ex
             return book.read(Generate(n, identity(INT)), (index,))
         case Running():
             raise Refused(
-                f"expected the running sum {e.name} only to be added to, found another use of it"
+                f"expected a reduction that only adds to its accumulator {e.name}, found one that "
+                "computes with its value"
             )
 
 
@@ -126,12 +127,12 @@ def _view(e: Expr, scope: Scope, at: Place, path: Path, book: Notebook) -> Expr:
             return _cropped(l, xs, scope, at, path, book)
         case Pad(int() as l, int() as r, Lit(0, _), xs) if min(l, r) >= 0:
             return _padded(l, xs, scope, at, path, book)
-    raise NoAccess("expected a view or arithmetic, found another term")
+    raise NoAccess(f"expected a view or arithmetic, found {type(e).__name__}")
 
 
 def _inside(a: Affine) -> Affine:
     if a.loose:
-        raise NoAccess("expected padding around an array, found it around its chunks or windows")
+        raise NoAccess("expected padding around an array, found padding around chunks or windows")
     return a
 
 
@@ -147,9 +148,9 @@ def _padded(l: int, xs: Expr, scope: Scope, at: Place, path: Path, book: Noteboo
     reads = book.accesses(number)
     around = sum(a.loose for a in (loose, *at[1:]))
     if not isinstance(number, Var) or number.name not in reads:
-        raise NoAccess("expected padding around an array, found it around what is computed")
+        raise NoAccess("expected padding around an array, found padding around a computed number")
     if sum(a.loose for a in reads[number.name].coordinates) != around:
-        raise NoAccess("expected padding around an array, found it around its windows")
+        raise NoAccess("expected padding around an array, found padding around its windows")
     return number
 
 
@@ -175,7 +176,8 @@ def outward(e: Expr, scope: Scope) -> tuple[Expr, Place]:
                     e = Let(p, a, e)
                 case Running():
                     raise Refused(
-                        "expected a running sum only to be added to, found another use of it"
+                        "expected a reduction that only adds to its accumulator, found one that "
+                        "computes with its value"
                     )
         scope = scope.outside
     return e, place

@@ -139,7 +139,7 @@ def bind(env: Env, p: Pattern, r: Read) -> Env:
     if isinstance(p, Var):
         return {**env, p.name: r}
     if not isinstance(r, tuple):
-        raise NoAccess("expected a tuple whose parts are written, found one that is computed")
+        raise NoAccess("expected a tuple written as its parts, found a tuple that is computed")
     for q, part in zip(p, r, strict=True):
         env = bind(env, q, part)
     return env
@@ -159,7 +159,7 @@ def read(e: Expr, env: Env) -> Read:
             found = read(inner, env)
             if isinstance(found, tuple):
                 return found[k]
-            raise NoAccess("expected a tuple whose parts are written, found one that is computed")
+            raise NoAccess("expected a tuple written as its parts, found a tuple that is computed")
         case Let(p, value, body):
             return read(body, bind(env, p, read(value, env)))
         case Map(f, xs) if is_view(f.body) and not (_reorders(f.body) and _is_closed(e, env)):
@@ -226,7 +226,7 @@ def _joined(rows: View, n: int) -> Read:
 def _windows(xs: View, n: int, step: int) -> Read:
     def window(i: Affine) -> Read:
         if i.loose:
-            raise NoAccess("expected padding around an array, found it around the array's windows")
+            raise NoAccess("expected padding around an array, found padding around its windows")
         return View(n, lambda j: xs.at(i.times(step).plus(_inside(j))))
 
     return View((xs.size - n) // step + 1, window)
@@ -236,7 +236,7 @@ def _inside(j: Affine) -> Affine:
     """The coordinate j of an element in a chunk or window, unchanged; NoAccess if j may lie outside
     of the array, in a padding."""
     if j.loose:
-        raise NoAccess("expected padding around an array, found it around its chunks or windows")
+        raise NoAccess("expected padding around an array, found padding around chunks or windows")
     return j
 
 
@@ -246,7 +246,7 @@ def _padded(xs: View, l: int, r: int) -> Read:
 
     def cell(i: Affine) -> Read:
         if i.loose and min(l, r) < 0:
-            raise NoAccess("expected a crop or a padding, found padding around a crop")
+            raise NoAccess("expected a padding or a crop of an array, found a padding of a crop")
         return xs.at(replace(i.shifted(-l), loose=i.loose or l > 0 or r > 0))
 
     return View(l + xs.size + r, cell)

@@ -103,7 +103,7 @@ def _sums_stored(params: frozenset[str], layout: Layout, e: Expr) -> Rewritten |
     place = place_where(e, lambda t: isinstance(t, Let) and is_sums(t.value))
     if place is None:
         raise Refused(
-            "expected a sum of products of rows, found one row and no sum of its products"
+            "expected sums over several rows of products of spectra, found one row for each result"
         )
     return stored_at(params, place + OF_VALUE, layout)(e)
 

@@ -151,7 +151,7 @@ def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
         lowered = over(sums, form.level, (*outside, *along), made)
         return stage("a block of results for each work-item", lowered)
     if not sums.count(*outside):
-        raise Refused("expected lines of results, found only one: nothing would go in parallel")
+        raise Refused("expected several lines of results, found one: nothing would go in parallel")
     turns = in_turns(sums.count(*along), made)
     lowered = over(sums, form.level, outside, stage("block after block", turns))
     return stage("a line of blocks of results for each work-group", lowered)

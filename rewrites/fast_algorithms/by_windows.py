@@ -107,7 +107,7 @@ def _windowed(sizes: Sequence[int], e: Expr, x: Expr, g: Expr) -> Expr:
     around = put(core, place, Var("?sum", FLOAT))
     starts = isinstance(old, Reduce) and old.init == ZERO
     if not starts or free(around) & bound or not free(around) <= {*free(e), "?sum"}:
-        raise NoAccess(f"expected sums from 0 with the same done to each, found {shown(core)}")
+        raise NoAccess(f"expected sums from 0 with the same epilogue for each, found {shown(core)}")
     return slid(sizes, x, lambda w: substitute(around, {"?sum": sum_of(ZERO, w, g)}))
 
 

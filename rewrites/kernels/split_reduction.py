@@ -27,7 +27,7 @@ def in_parts(partial: Strategy) -> Strategy:
         stored = stage("parts stored", on_parts(store()))
         done = seq(made_apart(results, (), partial), stored)(e)
         if done is None:
-            raise Refused("expected a sum to be taken in parts, found none in the last kernel")
+            raise Refused("expected a sum that can be made in parts, found none in the last kernel")
         return done
 
     return run

@@ -43,7 +43,8 @@ def in_slices(p: Size) -> Strategy:
         n = size_of(e.xs)
         if isinstance(n, int) and all(n % count for count in COUNTS):
             raise Refused(
-                f"expected a sum of {' or '.join(map(str, COUNTS))} equal parts, found {n} steps"
+                f"expected a sum that falls into {' or '.join(map(str, COUNTS))} equal parts, "
+                f"found {n} steps"
             )
         done = partial_reduce(k=exact(n, p))(e)
         if done is None:

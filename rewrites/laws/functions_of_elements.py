@@ -112,7 +112,7 @@ class _Applied:
         if equal(type_of(xs), type_of(e.xs)):
             return Pad(e.left, e.right, retype(e.value, env, self.seen), xs)
         if not is_crop(e):
-            raise IllTyped("expected an array without padding of its own, found some")
+            raise IllTyped("expected a view that adds no numbers, found padding by a number")
         return PadEdge(Edge.ANY, e.left, e.right, xs)
 
 

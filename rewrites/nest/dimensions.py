@@ -9,7 +9,7 @@ from ir.core.nodes import Expr, Get, Level, Map, MapPar, Pattern, Reduce, Store,
 from ir.core.size import denominator
 from ir.core.terms import children, free, subterms, variables
 from ir.core.type_rules import size_of
-from rewrites.engine.refused import Refused
+from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten
 from rewrites.engine.strategy import skip
 from rewrites.nest.spine import core, nest
@@ -131,12 +131,13 @@ def classify(e: Expr) -> Dims:
         )
     if not reach:
         raise Refused(
-            "expected a reduction that depends on the maps around it, found one that does not"
+            f"expected a reduction that depends on the maps around it, found {shown(r)}, which "
+            "does not"
         )
     if len(reach) > 2:
         raise Refused(
             "expected operands of the reduction that depend on two sets of maps at most, found "
-            f"{len(reach)}"
+            f"{len(reach)} sets"
         )
     if len(reach) == 1:
         return Dims(tuple(sorted(every - reach[0])), (), tuple(sorted(reach[0])))

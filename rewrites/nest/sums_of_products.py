@@ -89,7 +89,7 @@ def _cell(e: Expr, env: Env) -> Access:
     found = read(e, env)
     if isinstance(found, Access):
         return found
-    raise NoAccess(f"expected a product of two numbers of arrays, found the factor {shown(e)}")
+    raise NoAccess(f"expected products of two numbers that are read, found the factor {shown(e)}")
 
 
 def others(a: Access, without: int) -> tuple[Affine, ...]:

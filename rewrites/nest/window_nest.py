@@ -62,7 +62,7 @@ def windowed(e: Expr) -> Windowed:
     lead = _lead(dims.columns, e)
     d = len(dims.columns) - lead
     if d not in (1, 2):
-        raise Refused(f"expected windows along one or two dimensions, found {d}")
+        raise Refused(f"expected windows along one or two dimensions, found windows along {d}")
     if not dims.rows:
         raise Refused(
             "expected several kernels for each window, found one: to "
@@ -73,7 +73,8 @@ def windowed(e: Expr) -> Windowed:
     sizes = tuple(s.size for s in slides[:d] if isinstance(s.size, int))
     if len(sizes) < d:
         raise Refused(
-            f"expected windows of known size along {d} dimensions, found them along {len(sizes)}"
+            f"expected windows of known size along {d} dimensions, found such windows along "
+            f"{len(sizes)}"
         )
     sums = reduction(e)
     of_floats([sums, *operands(sums)])

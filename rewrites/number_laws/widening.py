@@ -104,6 +104,9 @@ def _instead(e: Expr, env: Types) -> Expr | None:
             parts = [retype(c, env, _instead) for c in children(e)]
             old = [type_of(c) for c in children(e)]
             if [type_of(c) for c in parts] != old:
-                raise IllTyped("expected numbers that are made floats first, found others")
+                raise IllTyped(
+                    "expected narrow numbers that are only converted to floats, found an operation "
+                    "on the narrow numbers"
+                )
             return rebuild(e, tuple(parts))
     return None

@@ -128,7 +128,7 @@ ROWS = "no windows along two dimensions"
 
 def _refused(missing: str) -> Strategy:
     def refuse(_: Expr) -> Rewritten | None:
-        raise Refused(f"expected a view to store, found {missing} to store")
+        raise Refused(f"expected a view that this form stores, found {missing}")
 
     return refuse
 

@@ -107,7 +107,9 @@ def _planes(e: Expr) -> Planes:
             one if has_windows(e) else "expected windows that slide along an array, found none"
         )
     if len(found) > 2:
-        raise Refused(f"expected windows along one or two dimensions, found {len(found)}")
+        raise Refused(
+            f"expected windows along one or two dimensions, found windows along {len(found)}"
+        )
     _check(p, found)
     of_floats(a.base for a in p.operands)
     windows = tuple(p.maps.index(r.window) for r in found)

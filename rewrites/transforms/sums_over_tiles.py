@@ -146,7 +146,10 @@ def _in_parts(part: Size, p: Products, found: list[Rows], side: Side) -> Expr:
     t = _numbered(p, found, side)
     xs, gs = (_turned(e, outward=True) for e in (t.xs, t.gs))
     if not divides(part, size_of(xs)):
-        raise NoAccess("expected a number of tiles that parts divide")
+        raise NoAccess(
+            "expected a number of tiles that the size of a part divides, found one that it does "
+            "not divide"
+        )
     operands = Zip((Split(part, xs), Split(part, gs)))
 
     def of_part(both: Expr) -> Expr:
@@ -174,7 +177,9 @@ def _tiled(p: Products, found: list[Rows], side_of: Side) -> _Tiled:
     kernels = [i for i in p.maps if i in uses(g.coordinates)]
     planes = [i for i in p.maps if i not in (*kernels, *windows)]
     if len(kernels) + len(planes) + len(windows) < len(p.maps) or uses(x.coordinates) & {*kernels}:
-        raise NoAccess("expected kernels that all planes share")
+        raise NoAccess(
+            "expected kernels that all planes share, found a plane with kernels of its own"
+        )
     spans, taps, tiles = dict[int, Affine](), dict[Index, Affine](), list[Index]()
     reached, places = list[Index](), list[Index]()
     for k, r in enumerate(found):

@@ -25,7 +25,7 @@ def test_every_point_is_in_the_file_once_and_is_not_tried_again(tmp_path: Path) 
     out = tmp_path / "points.jsonl"
     said = sweep(out)
     assert "| small | io-optimal | 5 | 5 | 5 |  |" in said
-    assert "does not apply: expected a view to store, found no padding to store" in said
+    assert "does not apply: expected a view that this form stores, found no padding" in said
     lines = out.read_text().splitlines()
     small = [found for line in lines if (found := json.loads(line))["layer"] == "small"]
     assert Counter(found["family"] for found in small) == {"naive": 1, "io-optimal": 5}
