@@ -66,8 +66,9 @@ def lives(launches: Sequence[tuple[str, Collection[str]]]) -> dict[str, Life]:
 
 def stacks(arrays: Sequence[Life]) -> tuple[Stack, ...]:
     """The stacks of arrays that lie above each other in an arena, each as the arrays' numbers,
-    lowest first. The largest stack takes as many bytes as the arena, or more where no order of
-    least size is found. Without arrays there is one stack, which is empty."""
+    lowest first; `arrays` are the arrays' lives. The largest stack takes as many bytes as the
+    arena, or more where no order of least size is found. Without arrays there is one stack, which
+    is empty."""
     below = _transitive(arrays) or _by_level(arrays)
     found = tuple(islice(_maximal(below), MOST_STACKS + 1))
     return found if len(found) <= MOST_STACKS else (_in_levels(arrays),)
@@ -106,8 +107,8 @@ def _arena(offsets: Mapping[int, int], sizes: Sequence[int]) -> Arena:
 
 
 def _resting(below: Below, rooms: Sequence[int]) -> dict[int, int]:
-    """The offset of each array, by its number: the top of the highest array below it. `below` is
-    from `_transitive`, `rooms` are the rounded bytes."""
+    """The offset of each array, by its number: the top of the highest array below it. `below` has
+    the numbers of the arrays below each, `rooms` the rounded bytes of each."""
     offsets: dict[int, int] = {}
     for i in sorted(range(len(rooms)), key=lambda i: len(below[i])):
         offsets[i] = max((offsets[j] + rooms[j] for j in below[i]), default=0)
@@ -207,7 +208,8 @@ def _levels(arrays: Sequence[Life]) -> list[int]:
 
 
 def _maximal(below: Below) -> Iterator[Stack]:
-    """The stacks that no array can be added to; one empty stack if there are no arrays."""
+    """The stacks to which no array can be added; one empty stack if there are no arrays. `below`
+    has the numbers of the arrays below each array."""
     nearest = [_nearest(i, below) for i in range(len(below))]
     under = frozenset[int]().union(*below)
     left: list[Stack] = [(top,) for top in range(len(below)) if top not in under] or [()]

@@ -214,7 +214,8 @@ def vectorized(f: Callable[..., Operand]) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A primitive, or a definition of the prelude, which can be called or given to a map."""
+    """A primitive, or a definition of the prelude, as a Python value that can be called, or given
+    to a map."""
 
     name: str
 

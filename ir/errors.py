@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a source text: `start` and `end` are offsets into `text`."""
+    """A stretch of a source text: `start` and `end` are offsets into `text`; `name` is what
+    messages call the text, such as its file."""
 
     text: str
     start: int

@@ -16,7 +16,8 @@ T = TypeVar("T")
 
 
 def bind_sizes(e: Expr, values: Mapping[str, Size]) -> Expr:
-    """The term e with these values in place of tuning parameters, in its sizes and types."""
+    """The term e with the sizes `values`, by name, in place of the tuning parameters in its sizes
+    and types."""
     return _Binding(values).term(e)
 
 

@@ -159,7 +159,8 @@ def _source(reads: Names, cut: _Cut) -> str | None:
 
 
 def _purpose(e: Expr, prepack: bool, cut: _Cut) -> str:
-    """The name for a kernel's buffer to which the program gives no name, such as `image_padded`."""
+    """The name for the buffer of a kernel that computes e, where the program gives it no name: such
+    as `image_padded`, from the one parameter that e uses and from what is done to it."""
     source = _source(free(e), cut)
     if source is None:
         return "partial"

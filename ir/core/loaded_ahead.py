@@ -18,7 +18,7 @@ def loaded_ahead(f: Lam) -> tuple[tuple[Tile, ...], Expr]:
 
 
 def _tiles(e: Expr, hidden: frozenset[str]) -> tuple[tuple[Tile, ...], Expr]:
-    """The tiles that the lets at the head of e load ahead, and e without these lets.
+    """The tiles that the lets at the head of e load ahead, and e without those lets.
 
     `hidden` names are not known an iteration before: the accumulator, and what lets compute.
     """

@@ -348,8 +348,9 @@ class Instruction:
 
     `meaning` is the function that it computes. For several lanes it takes and gives arrays with
     what each lane holds, [T<v>]lanes; for one lane it takes vectors and numbers, and gives a
-    number. `text` has the OpenCL functions that carry it out, among them one of the instruction's
-    name."""
+    number. `rounding` is the relative error of its result, in machine epsilons. `text` has the
+    OpenCL functions that carry it out, among them one of the instruction's name.
+    """
 
     name: str
     meaning: Lam = field(compare=False)

@@ -1,5 +1,5 @@
-"""The fields of nodes that hold terms: reading them, and copying a node with others in their
-place."""
+"""The fields of nodes that hold terms: reading these terms, and copying a node with other terms in
+their place."""
 
 # key: e node
 
@@ -21,7 +21,7 @@ def terms_in(e: Expr) -> Terms:
 
 
 def with_terms(e: Expr, new: Terms) -> Expr:
-    """A node like e with other terms directly inside, as many as e has."""
+    """A node like e with the terms `new` in place of those directly inside e, in the same order."""
     node: type = type(e)
     return _maker(node)(e, new)
 

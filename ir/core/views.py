@@ -82,5 +82,5 @@ def is_layout(e: Expr) -> bool:
 
 
 def is_table(e: Expr) -> bool:
-    """True if e is an array of literal numbers, or of rows of such."""
+    """True if e is an array of literal numbers, or an array whose elements are such arrays."""
     return isinstance(e, MakeArray) and all(isinstance(p, Lit) or is_table(p) for p in e.parts)

@@ -47,7 +47,12 @@ def indices(start: int, end: int) -> Places:
 class Node:
     """An array with marks on its elements, as masks over its own dimensions `dims` and over the
     axes `scope` of the maps around it: which elements depend on an input (`live`), may be other
-    than zero (`nonzero`), and are needed for the results (`asked`)."""
+    than zero (`nonzero`), and are needed for the results (`asked`).
+
+    `fixed` says that all its elements depend on constants alone. `pulls` has the arrays that it is
+    made of, each with the function from the elements asked of this array to those asked of that
+    one; `sum` marks an accumulator.
+    """
 
     dims: tuple[Axis, ...]
     scope: frozenset[Axis]

@@ -100,8 +100,8 @@ def _reach(argument: Argument) -> frozenset[str]:
 
 
 def place(argument: Argument) -> Span:
-    """The span where the user wrote an argument. For a parameter's name inside a definition of the
-    prelude that is where the user wrote what the name stands for."""
+    """The span where the user wrote an argument. If the argument is a name of a parameter in a
+    definition of the prelude, it is the span of what the user wrote for that parameter."""
     if not isinstance(argument, Written):
         return argument.span
     text = argument.text

@@ -35,8 +35,8 @@ def expand(c: Recursion, h: Helper, args: tuple[Argument, ...], span: Span, env:
 def enter(
     c: Recursion, h: Helper, args: tuple[Argument, ...], span: Span, env: Env
 ) -> tuple[Env, Kept]:
-    """The environment for the body of h at this call, and the computed arguments that go into lets
-    before it."""
+    """The environment for the body of h at this call, and the arguments that are computed, each
+    with its pattern, for lets around the body."""
     params, kept = h.definition.params, Kept()
     given = [typed(c, p, a, env) for p, a in zip(params, args, strict=True)]
     inner = inferred(c, params, given, Env({}, env.scope, h.known), span)

@@ -50,8 +50,8 @@ class Closure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Global:
-    """A definition (`helper`) or, if that is None, a primitive, with the arguments already given;
-    `takes` are the least and the most arguments in all."""
+    """A definition (`helper`) or, if that is None, the primitive `name`, with the arguments already
+    given to it; `takes` are the least and the most arguments that it takes in all."""
 
     name: Name
     helper: Helper | None

@@ -1,4 +1,4 @@
-"""The number of places where a variable is used."""
+"""The test whether a term uses a variable only once."""
 
 from ir.core.nodes import Expr, Lam, Let
 from ir.core.terms import children, free, variables

@@ -30,8 +30,8 @@ def conflicts(words: Words) -> Words:
 
 
 def turns(words: Words) -> Words:
-    """The number of turns that each row of words takes: the most different words that lie in one
-    bank."""
+    """The number of turns that each row of words takes: the most different words of the row that
+    lie in one bank."""
     rows = np.sort(words, axis=1)
     first = np.ones_like(rows, dtype=bool)
     first[:, 1:] = rows[:, 1:] != rows[:, :-1]

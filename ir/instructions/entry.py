@@ -25,9 +25,11 @@ from ir.instructions.fragments import Fragment, as_lanes, as_matrix
 @dataclass(frozen=True)
 class Entry:
     """An instruction: `program` is what it computes on matrices, `fragments` are the layouts of its
-    operands and result over lanes.
+    operands and result over lanes, and `rounding` is the relative error of its result, in machine
+    epsilons.
 
-    `text` holds the OpenCL functions that carry it out, one of which has its name. `brought` are
+    `text` holds the OpenCL functions that carry it out, one of which has its name; `native` is the
+    preprocessor's condition for a device that has the instruction itself. `brought` are
     the layouts in which operands are loaded: the steps of a sum may be reordered, alike in all
     operands, so that what a lane holds lies together in memory.
     """
@@ -63,7 +65,11 @@ class Entry:
 @dataclass(frozen=True)
 class Alone:
     """An instruction that each work-item carries out by itself. `program` is the function that it
-    computes, on numbers and arrays; where it has an array, the instruction takes a vector."""
+    computes, on numbers and arrays; where it has an array, the instruction takes a vector.
+
+    `text` holds the OpenCL functions that carry it out; `native` is the preprocessor's condition
+    for a device that has the instruction itself.
+    """
 
     name: str
     program: Lam

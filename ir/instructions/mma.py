@@ -60,5 +60,6 @@ def product(
 
 
 def _met(x: Var, sums: Scalar) -> Expr:
-    """The number x as it is multiplied for sums of this type: ints take bytes as they are."""
+    """The number x as a factor of products that are summed in the type `sums`: as it is, if it is a
+    float or the sums are ints; else converted to a float."""
     return x if x.type == FLOAT or sums == INT else Unary("float", x)

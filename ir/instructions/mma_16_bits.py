@@ -42,7 +42,7 @@ inline float4 NAME(ushort8 a, ushort4 b, float4 c)
 
 
 def text_of(name: str, ptx: str, floats: str) -> str:
-    """The functions of an instruction of this name, for numbers of the type `ptx`; `floats` makes
-    two floats of the register x."""
+    """The text of the OpenCL functions of the instruction `name`, for numbers of the PTX type
+    `ptx`; `floats` is the text of an expression that makes two floats of the register x."""
     words = {"NAME": name, "TYPE": ptx, "FLOATS": floats}
     return re.sub("|".join(words), lambda found: words[found[0]], _TEXT).strip()

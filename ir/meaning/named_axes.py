@@ -84,8 +84,8 @@ def over_axis(
 
 
 def part(a: Named, axis: Axis, new: Axis, start: int) -> Named:
-    """The part of a from index `start` along `axis`, which becomes the axis `new` and gives the
-    length."""
+    """The part of a that begins at index `start` along `axis` and is as long as `new`, the axis
+    that takes the place of `axis`."""
     return over_axis(a, axis, (new,), lambda data, at: _slice(data, at, start, start + new.size))
 
 

@@ -171,7 +171,8 @@ def _combine(op: str, delta: Leaf, group: Group) -> Leaf:
 
 
 def begin(init: Value, total: Value) -> Value:
-    """The value of `init` combined with all deltas of the accumulator `total`."""
+    """The value of `init` combined with all that was recorded in `total`, an accumulator: its
+    deltas."""
     match init, total:
         case ((Leaf() | Acc()), Acc(_, _, op, deltas)):
             for delta in deltas:

@@ -201,8 +201,8 @@ def halves(value: Value) -> tuple[Value, Value]:
 
 
 def _common(groups: Sequence[Group]) -> tuple[int, ...]:
-    """The sizes of axes into which every group can be cut; if there are none, the one size of them
-    all."""
+    """The sizes of axes, outermost first, into which every group can be cut; if the groups have no
+    such sizes in common, a single one, the number of elements of each group."""
     total = extent(groups[0])
     cuts = {1, total}
     for group in groups:

@@ -115,7 +115,8 @@ def _goes_on(op: str, other: str) -> bool:
 
 
 def _open(e: Expr, indent: int, after: str) -> str:
-    """The text of an operand of a long operator, in brackets unless it is a call."""
+    """The text of an operand of an operator that is broken into lines: in brackets, unless it is a
+    call."""
     if isinstance(e, Let) or _level(e) < ATOM:
         return f"({_block(e, indent + 1, ')' + after)}"
     return _block(e, indent, after)

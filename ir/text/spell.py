@@ -54,7 +54,8 @@ def show_pattern(p: Pattern) -> str:
 
 
 def arrow(f: Lam) -> str:
-    """The text `x ->` of the lambda f, with `vectorized` if its elements are vectors."""
+    """The text `x ->` that begins the lambda f, or `vectorized x ->` if its elements are
+    vectors."""
     word = "vectorized " if any(_is_vector(v.type) for v in variables(f.pattern)) else ""
     return f"{word}{show_pattern(f.pattern)} ->"
 
@@ -79,7 +80,8 @@ def strict(e: Expr, other: Expr) -> bool:
 
 
 def is_number(e: Expr) -> bool:
-    """True if e is made only of literals, whose type would adapt to the other operand."""
+    """True if e is made only of literals, so that, if it were written without suffixes, its type
+    would adapt to the other operand."""
     match e:
         case Lit():
             return True

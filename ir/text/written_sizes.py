@@ -98,8 +98,8 @@ def size_names(e: Surface) -> Iterable[Name]:
 
 
 def where_sizes(where: tuple[Binding, ...], given: Mapping[str, int]) -> dict[str, Size]:
-    """The value of each name after `where`; `given` holds sizes of the command line, which replace
-    those written."""
+    """The size of each name that `where` binds; the sizes in `given`, from the command line,
+    replace those that are written."""
     written = _unique(where)
     sizes: dict[str, Size] = dict(given)
     opened: list[str] = []

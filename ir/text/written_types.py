@@ -13,7 +13,8 @@ SizeOf = Callable[[Surface], Size]
 
 
 def meaning(declared: SurfaceType, size: SizeOf) -> Type:
-    """The type that a written one stands for, its sizes evaluated by `size`."""
+    """The type that the written type `declared` stands for; `size` evaluates the sizes written in
+    it."""
     match declared:
         case TypeName(_, width, span):
             scalar = scalar_named(declared)
@@ -107,8 +108,9 @@ def _quotient(whole: Size, part: Size, span: Span) -> Size:
 
 
 def agree(declared: SurfaceType, found: Type, size: SizeOf, span: Span, whole: Type) -> None:
-    """Raise a UserError at `span` if the type `found` of an argument is not as declared; `whole` is
-    its full type, for the message."""
+    """Raise a UserError at `span` if the type `found`, a part of the argument's type `whole`, is
+    not as declared; `size` evaluates the sizes in `declared`, and `whole` is shown in the
+    message."""
     match declared, found:
         case TypeArray(elem, n, _), Array(inner, m):
             if not same(size(n), m):
