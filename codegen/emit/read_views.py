@@ -283,7 +283,7 @@ def lifted(scope: Scope, t: Type, w: int, f: Callable[[Index], View]) -> View:
         case Scalar(name):
             return _gathered(scope, name, w, f)
         case Vector():
-            raise Unsupported("asVector: expected vectors of scalars, found a vector of vectors")
+            raise Unsupported("asVector: expected scalars as elements, found vectors")
 
 
 def _component_of(f: Callable[[Index], View], k: int) -> Callable[[Index], View]:

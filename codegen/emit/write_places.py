@@ -250,7 +250,9 @@ def widened(scope: Scope, w: int, lanes: Callable[[Index], Place]) -> Place:
                 axis, lambda i: widened(scope, w, lambda l: array_place(lanes(l)).at(i))
             )
         case Scatter():
-            raise Unsupported("expected vectors of scalars, found a vector of vectors")
+            raise Unsupported(
+                "asScalar or asVector: expected vectors of scalars, found vectors as their elements"
+            )
 
 
 def _widened_part(scope: Scope, w: int, lanes: Callable[[Index], Place], k: int) -> Place:

@@ -206,7 +206,10 @@ class Program:
         arrays.require(expected, buffers, "buffers")
         for name, buffer in buffers.items():
             if name not in expected:
-                raise UserError(f"buffer '{name}' is not an input or an output: {expected}")
+                raise UserError(
+                    f"found a buffer '{name}', expected those of inputs and outputs alone: "
+                    f"{', '.join(expected)}"
+                )
             if buffer.size < self._buffers[name].bytes:
                 raise UserError(
                     f"buffer '{name}' has {buffer.size} bytes, expected {self._buffers[name].bytes}"

@@ -86,8 +86,9 @@ def slot(axis: Axis, i: Index) -> Index:
         case Owned(_, owner, count):
             if bare(i % count) != bare(owner) and bare(bare(i) % count) != bare(owner):
                 raise Unsupported(
-                    f"element {i.key} of a private result of a parallel map is read by a work-item "
-                    "that need not have made it; expected the same map over it, or toLocal"
+                    f"element {i.key} of a parallel map's result in private memory is read by a "
+                    "work-item that may not have made it; expected a parallel map over the same "
+                    "dimension around the read, or toLocal around the result"
                 )
             return i // count
         case Joined(outer, inner):

@@ -42,11 +42,14 @@ def check_bijection(f: Lam, n: Size) -> None:
         return
     if not isinstance(n, int):
         raise Unsupported(
-            "reorder: expected stride(s) over a size with parameters, found the index function "
-            f"{_text(f)}"
+            "reorder of an array whose size has parameters: expected stride(s), found the index "
+            f"function {_text(f)}"
         )
     if n > LARGEST:
-        raise Unsupported(f"reorder over {n:,} elements: bijections are checked up to {LARGEST:,}")
+        raise Unsupported(
+            f"reorder: expected stride(s), or at most {LARGEST:,} elements, for which a function "
+            f"is checked to be a bijection; found {n:,} elements"
+        )
     if not isinstance(f.pattern, Var):
         raise IllTyped(f"expected a function of one index, found one of {show_pattern(f.pattern)}")
     out = np.broadcast_to(_run(f.body, {f.pattern.name: np.arange(n)}), (n,))

@@ -94,7 +94,10 @@ class Elaborator:
 
     def parameter(self, p: Parameter) -> Param:
         if not isinstance(p.pattern, Name):
-            raise UserError("expected one name: a program's parameter is an array", p.pattern.span)
+            raise UserError(
+                "expected one name for a parameter of a program, found a tuple of names",
+                p.pattern.span,
+            )
         if p.type is None:
             raise UserError(f"expected a type: `{p.pattern.text} : …`", p.span)
         env = Env({}, frozenset(), {})
@@ -162,7 +165,7 @@ class Elaborator:
             if len(whole) == len(parts) and all(equal(type_of(p), target) for p in whole):
                 return MakeArray(whole)
         found = " and ".join(dict.fromkeys(show_type(type_of(part)) for part in parts))
-        raise UserError(f"the elements of an array have one type, found {found}", span)
+        raise UserError(f"expected elements of one type in an array, found {found}", span)
 
     def name(self, e: Name, env: Env) -> Expr:
         if e.text in env.bindings:

@@ -84,7 +84,11 @@ def take(c: Recursion, p: SurfacePattern, t: Type, env: Env) -> tuple[Pattern, E
         x = Var(env.fresh(p.text), t)
         return x, env.bind(p.text, Made(x, p.span))
     if not isinstance(t, Tuple) or len(t.parts) != len(p.parts):
-        raise UserError(f"this takes apart a tuple of {len(p.parts)}, found {show_type(t)}", p.span)
+        raise UserError(
+            f"this pattern takes apart a tuple of {len(p.parts)}, found a value of type "
+            f"{show_type(t)}",
+            p.span,
+        )
     found: list[Pattern] = []
     for part, u in zip(p.parts, t.parts, strict=True):
         q, env = take(c, pattern_of(part), u, env)

@@ -143,7 +143,8 @@ class Reader:
         """The surface tree of a - b + c, read from the left."""
         if len(parts) > 3 and str(parts[1]) in COMPARISONS:
             raise UserError(
-                "comparisons are not chained; `(a < b) & (b < c)` is both", self.span(parts[3])
+                "expected one comparison, found a chain of them: write `(a < b) & (b < c)`",
+                self.span(parts[3]),
             )
         left = self.expr(parts[0], depth + 1)
         for i in range(1, len(parts), 2):

@@ -96,7 +96,9 @@ def solved(e: Surface, whole: Size, name: str, size: SizeOf) -> Size:
                     return solved(part, whole * other, name, size)
                 case "/", False:
                     return solved(part, _quotient(other, whole, span), name, size)
-    raise UserError(f"the size `{name}` cannot be found from this: expected + - * /", e.span)
+    raise UserError(
+        f"the size `{name}` cannot be inferred from this: expected only + - * / around it", e.span
+    )
 
 
 def _quotient(whole: Size, part: Size, span: Span) -> Size:

@@ -471,5 +471,7 @@ def test_numbers_in_an_array_take_the_type_of_what_they_stand_beside() -> None:
 
 
 def test_the_elements_of_an_array_have_one_type() -> None:
-    with pytest.raises(UserError, match="an array have one type, found float and \\[float\\]2"):
+    with pytest.raises(
+        UserError, match="elements of one type in an array, found float and \\[float\\]2"
+    ):
         parse("p(x : float, xs : [float]2) = [x, xs]")
