@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from codegen.runtime.devices import Device
+from explore.__main__ import main
 from explore.bundle.absorb import absorb
 from explore.bundle.drawn_inputs import DTYPES, drawn_input, sampled_places
 from explore.bundle.write_bundle import COPIED, write_bundle
@@ -70,7 +71,11 @@ def lines_of(file: Path) -> list[Line]:
 
 @pytest.mark.skipif(not shutil.which("cc") or not Path("/usr/include/CL").exists(), reason="no cc")
 def test_the_program_in_c_brings_back_what_that_in_python_does(
-    bundled: Path, brought_back: Path, device: Device, tmp_path: Path
+    bundled: Path,
+    brought_back: Path,
+    device: Device,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     strict = os.environ | {"CFLAGS": "-O1 -Wall -Wextra -Werror"}
     subprocess.run(["make", "-s"], cwd=bundled / "bundle", check=True, env=strict)
@@ -82,7 +87,11 @@ def test_the_program_in_c_brings_back_what_that_in_python_does(
         assert {k: v for k, v in mine.items() if k not in taken} == {
             k: v for k, v in other.items() if k not in taken
         }
-    assert absorb(bundled, bundled / "bundle" / "bundle.jsonl", tmp_path / "new").measured == 2
+    file = str(bundled / "bundle" / "bundle.jsonl")
+    assert main(["absorb", str(bundled), file, "--out", str(tmp_path / "new")]) == 0
+    said = capsys.readouterr().out
+    assert "2 variants ran there with right results" in said
+    assert f"explore resume {tmp_path / 'new'}" in said
 
 
 def test_a_run_is_made_of_what_comes_back_and_goes_on(
@@ -171,6 +180,16 @@ def test_what_a_bundle_cannot_have_given_is_refused(
     with pytest.raises(UserError, match=said):
         absorb(bundled, tmp_path / "x.jsonl", tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_a_run_is_bundled_with_the_options_that_it_has(
+    bundled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bundle", str(bundled), "--profile", "cpu"]) == 1
+    assert "keeps the options" in capsys.readouterr().err
+    (tmp_path / "notes.txt").write_text("mine")
+    assert main(["bundle", str(bundled), "--out", str(tmp_path)]) == 1
+    assert "holds other files" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\n", b"[1]\n", b"{" * 5000 + b"\n", b"{}\n"])
