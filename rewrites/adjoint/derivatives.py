@@ -64,8 +64,8 @@ def of_quotient(e: Binary) -> tuple[Expr, Expr]:
 
 
 def is_equal(best: Expr) -> Callable[[Expr], Expr]:
-    """The function that makes 1 of a number that is equal to `best`, and 0 of another. The two are
-    compared: a difference could be taken before the numbers are rounded."""
+    """The function that makes 1 of a number that is equal to `best`, and 0 of another. It compares
+    the two, and takes no difference, which could be computed before they are rounded."""
 
     def of(e: Expr) -> Expr:
         return Select(Binary("==", e, best), _like(best, 1), _like(best, 0))

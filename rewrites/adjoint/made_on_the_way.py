@@ -43,7 +43,7 @@ def met(e: Expr, scope: Scope, all_: Sequence[Contribution], book: Notebook) -> 
 
 def sums(c: Contribution, e: Expr, scope: Scope, book: Notebook) -> bool:
     """True if a contribution to e sums over an index that occurs neither in its coordinates nor in
-    the element that e depends on."""
+    those of the array elements that e depends on."""
     placed = {*context(e, scope, book), *(i for a in c.coordinates for i, _ in a.terms)}
     return not placed.issuperset(c.indices)
 

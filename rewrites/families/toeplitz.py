@@ -163,8 +163,9 @@ def _in_panels(rows: int, panel: Size) -> Strategy:
 
 
 def _together(batch: Sequence[int], around: int) -> Strategy:
-    """The strategy that stores matrices with the summed dimensions between the batch and their
-    rows."""
+    """The strategy that stores matrices with the summed dimensions between the batch and the rows
+    of the matrices; of the `around` outer dimensions, those at the positions `batch` are the
+    batch."""
 
     def run(e: Expr) -> Rewritten | None:
         lying = [f"kind {n}" if n in batch else f"row {n}" for n in range(around)]

@@ -1,4 +1,4 @@
-"""Laws that make rows which slide along each other products of their spectra."""
+"""Laws that turn rows which slide along each other into products of their spectra."""
 
 # key: x a row, g a kernel's row, acc an accumulator, z its first value, l length
 
@@ -136,7 +136,8 @@ def linear_sum(e: Reduce) -> Expr | None:
 
 
 def _linear_term(f: Lam) -> Expr | None:
-    """The term f x that a nest of sums adds up, if f is linear; else None."""
+    """The term g x that a nest of sums, with the function f, adds up, if g is a crop or an inverse
+    transform; else None."""
     match f:
         case Lam((Var(acc, _), p), Reduce(Var(a, _), g, xs)) if a == acc:
             mine = bound(Lam(p, xs)) | {acc}
@@ -169,7 +170,8 @@ def _again(f: Expr, x: Expr) -> Expr:
 
 
 def _without(acc: Expr, f: Lam, xs: Expr) -> Expr:
-    """The nest of sums that adds up x instead of f x, `acc` being its accumulator."""
+    """The nest of sums over xs that adds up x, beginning with `acc`, where the function f adds up g
+    x, g being a crop or an inverse transform."""
     assert isinstance(f.pattern, tuple)
     own, p = f.pattern
 

@@ -139,8 +139,8 @@ Value = Polynomial | tuple["Value", ...]
 
 
 def _tensor(e: Reduce) -> dict[tuple[int, int, int], float] | None:
-    """The tensor of the product that e adds: how often part i of one factor times part j of the
-    other enters part k."""
+    """The tensor of the product of two complex numbers that e adds: for (k, i, j), how often part i
+    of one factor times part j of the other enters part k. None if e adds anything else."""
     kinds = (type_of(e), *elem_of(e.xs).parts)  # type: ignore[union-attr]
     acc, z, w = (_pair(name, t) for name, t in zip("azw", kinds, strict=True))
     try:

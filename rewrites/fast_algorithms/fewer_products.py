@@ -36,8 +36,8 @@ Sides = tuple[int, ...]  # along each dimension
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A sum of products over windows: windows of `data` with taps, by the bilinear `product` of
-    their elements."""
+    """A sum of products over windows of `data` with `taps`, by the bilinear `product` of their
+    elements; `sizes` are those of a window, the outermost dimension first."""
 
     data: Expr
     taps: Expr

@@ -2,7 +2,8 @@
 
 Where a work-item copies rows of its own, a CPU is quick: it reads and writes them from end to end.
 On a GPU neighbouring work-items have to copy neighbouring elements, and there must be many. So `u`
-of them share each row, and take its elements in turns: one, or all that it has, or some between.
+work-items share each row, and take its elements in turns; `u` is 1, or the length of the row, or
+between the two.
 """
 
 # key: e term, s strategy, u work-items that share a row, n size
@@ -94,8 +95,8 @@ def _over(level: int, ids: Mapping[int, int]) -> Strategy:
 
 
 def shares(e: Expr, steps: Sequence[Step]) -> tuple[int, ...]:
-    """The values of the parameter `u` worth trying in the lowered term e, from the rows that the
-    steps share."""
+    """The values of the parameter `u` worth trying in the lowered term e, by the lengths of the
+    rows that work-items share after `steps`."""
     rows = set(_rows(steps)) if "u" in size_names(e) else set[int]()
     return tuple(sorted({u for n in rows for u in (1, *SHARED, n) if u in (1, n) or n % u == 0}))
 

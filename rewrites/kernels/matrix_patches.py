@@ -54,7 +54,8 @@ TILE = ("rows of a tile", "columns of a tile")
 def staged_nest(entry: Entry, chunks: Chunks, dims: Dims, e: Expr) -> Nest:
     """The nest that lowers the kernel e, whose rows and columns are in `dims`, to the instruction
     `entry`, with the patch under a group's pixels staged chunk by chunk, as `chunks` says. Refused
-    if all sums of a chunk are to be spelled out but are so few that they are in any case."""
+    if `chunks` asks to spell out all sums of a chunk, but these are so few that they are spelled
+    out without that."""
     sums, staged = trips(reduction(e)), _columns_operand(dims, e)
     if chunks.spelled and len(sums) <= UNROLLED:
         raise Refused(
@@ -69,7 +70,7 @@ def staged_nest(entry: Entry, chunks: Chunks, dims: Dims, e: Expr) -> Nest:
 
 def _whole(entry: Entry, chunks: Chunks, tiles: Nest, sums: int, staged: int) -> Nest:
     """The nest in which each sub-group makes whole sums from chunks of the operand number `staged`;
-    `sums` is how many sums the program has inside each other."""
+    `sums` is the number of sums that the program has inside each other."""
     steps, columns = entry.brought[1].sides
     fresh = stage("each chunk summed up afresh", on_reduction(afresh()))
     kept = patch((entry.lanes, SR, SC), steps, RP, chunks.ahead)
@@ -133,7 +134,7 @@ def _sliced(entry: Entry, chunks: Chunks, pixels: Nest, sums: Sequence[Size], st
 
 def _planes(dims: Dims, maps: Sequence[Map]) -> tuple[int, ...]:
     """The position of the map over planes that each have windows down and across, such as channels
-    of their own; none where windows are no views of single planes."""
+    of their own; an empty tuple where windows are no views of single planes."""
     planes = dims.columns[-3:-2]
     return tuple(d for d in planes if planes_inside()(maps[d]) is not None)
 

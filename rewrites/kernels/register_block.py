@@ -186,8 +186,8 @@ def unrolled_spine(e: Expr) -> Rewritten | None:
 
 
 def _epilogue_source(e: Expr) -> Rewritten | None:
-    """The map e, which applies an epilogue to sums, with the reductions lowered that make these
-    sums."""
+    """The map e, which applies an epilogue to sums, after the reductions that make these sums are
+    lowered."""
     return of_array(attempt(on_reduction(loop_nest)))(e)
 
 
@@ -248,8 +248,8 @@ def _steps(t: Type) -> Size | None:
 
 
 def held(e: Expr, block: Strategy = unrolled_spine) -> Rewritten | None:
-    """The innermost step of a nest of sums, with its array operands loaded once into registers, and
-    the `block` lowered."""
+    """The term e, the innermost step of a nest of sums, with its array operands loaded once into
+    registers, and the `block` lowered."""
     terms = [t for t in operand_terms(e) if isinstance(type_of(t), Array)]
     step: Strategy = block
     for t in reversed(terms):
@@ -263,7 +263,8 @@ def held(e: Expr, block: Strategy = unrolled_spine) -> Rewritten | None:
 
 def operand_terms(e: Expr) -> list[Expr]:
     """The components x.i that e reads of variables bound outside of e, each once: the operands of a
-    step of a sum. Its accumulator is a variable as a whole, and so none of them."""
+    step of a sum. The sum's accumulator is read as a whole, not by components, and so is none of
+    them."""
     return list(dict.fromkeys(_components(e, frozenset())))
 
 

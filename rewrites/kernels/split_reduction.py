@@ -1,4 +1,5 @@
-"""A reduction in two: partial results are made by a nest of their own, then completed."""
+"""A reduction as two: partial results are made by a nest of their own, and a second reduction
+completes them."""
 
 # key: e term, s strategy
 

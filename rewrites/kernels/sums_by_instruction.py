@@ -60,8 +60,8 @@ class Parts(Enum):
 
 
 def sums_by_instruction(entry: Entry, parts: Parts = Parts.WHOLE) -> Strategy:
-    """The strategy that makes the innermost sum of a nest by an instruction, and the others
-    loops."""
+    """The strategy that makes the innermost sum of a nest by the instruction `entry`, and the sums
+    around it loops."""
     return seq(
         stage(f"sums by {entry.name}", on_reduction(partial(in_lanes, entry, parts=parts))),
         stage("what is done to results, in lanes", results(by_lanes)),
@@ -70,8 +70,8 @@ def sums_by_instruction(entry: Entry, parts: Parts = Parts.WHOLE) -> Strategy:
 
 
 def in_lanes(entry: Entry, e: Expr, parts: Parts = Parts.WHOLE) -> Rewritten | None:
-    """The nest of sums e with its innermost by the instruction, and the others' accumulators in
-    lanes."""
+    """The nest of sums e with the innermost sum made by the instruction `entry`, and the
+    accumulators of the sums around it in lanes."""
     if not isinstance(e, Reduce):
         return None
     if on_reduction(skip)(e.f.body) is None:
@@ -103,8 +103,8 @@ def _adds(e: Expr) -> bool:
 
 
 def _products(entry: Entry, parts: Parts) -> Strategy:
-    """The strategy that makes a sum of products by the instruction, or by three of them, of high
-    and low parts."""
+    """The strategy that makes a sum of products by the instruction `entry`: once, or, of high and
+    low parts, three times."""
     by_it = instruct(name=entry.name)
     if parts is Parts.WHOLE:
         return by_it

@@ -85,7 +85,7 @@ def _vectors(t: Type) -> bool:
 @remembered
 def staging(items: Items, ahead: bool) -> Strategy:
     """The strategy that makes an operand a copy in local memory, made by all work-items of the
-    group.
+    group; if `ahead`, a chunk is copied while the one before it is used.
 
     The items' own dimensions, outermost in the operand, go innermost, so that neighbours in the
     group read neighbours in the tile.
@@ -104,10 +104,11 @@ def staging(items: Items, ahead: bool) -> Strategy:
 @remembered
 def side_by_side(items: Items, ahead: bool, vector: Size | None = None) -> Strategy:
     """The strategy that copies an operand to local memory with the sum's dimension outermost, so
-    that what work-items read at one step of the sum lies side by side.
+    that what work-items read at one step of the sum lies side by side; if `ahead`, a chunk is
+    copied while the one before it is used.
 
-    With `vector`, it is read in vectors of so many steps, whose elements are written to different
-    lines of the copy.
+    With `vector`, the operand is read in vectors of so many steps, whose elements are written to
+    different lines of the copy.
     """
 
     def run(e: Expr) -> Rewritten | None:
@@ -124,7 +125,8 @@ def side_by_side(items: Items, ahead: bool, vector: Size | None = None) -> Strat
 
 def copied(items: Items, dims: int, ahead: bool, unrolled: bool = True) -> Strategy:
     """The strategy that copies an array of `dims` dimensions to local memory, in the order in which
-    it lies, in rounds of all work-items, unrolled or not."""
+    it lies, in rounds of all work-items, unrolled or not; if `ahead`, a chunk is copied while the
+    one before it is used."""
     return flattened(dims, seq(copy(), in_rounds(items, unrolled), to_local(ahead=ahead)))
 
 

@@ -1,5 +1,5 @@
-"""Laws of a function that is applied to every number of an array: it is applied before the array is
-named by a let or stored instead of afterwards, or to a view of the array instead of the array."""
+"""Laws that move a function of each number of an array: to the array before a let names it or a
+`store` keeps it, or out of a view of the array."""
 
 # key: x a let's name, v its value, f function of a number, y a number that e reads of x
 
@@ -123,7 +123,8 @@ def _parts(f: Lam) -> list[tuple[int | None, Expr]]:
 
 
 def _argument(f: Lam, part: Expr, e: Expr) -> Expr | None:
-    """The term y such that e is `part`, a part of f's result, of f y; None if there is none."""
+    """The term y for which e is f y, or the part of f y that `part` computes; None if there is
+    none."""
     assert isinstance(f.pattern, Var)
     if type(e) is not type(part):
         return None

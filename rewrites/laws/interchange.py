@@ -133,8 +133,8 @@ def _beside(p: Pattern, f: Lam, xs: Expr, c: Expr, zipped: bool) -> Map:
 
 @rule("map (x -> map (y -> e) ys(x)) xs  =  map (ps -> map ((x, y) -> e) ps) (pairs of x, y)")
 def pair(e: Map) -> Expr | None:
-    """A map whose inner map goes over an array that depends on x becomes a map over rows of pairs
-    (x, y)."""
+    """A map over x, whose inner map goes over elements y of an array that depends on x, becomes a
+    map over rows of pairs (x, y)."""
     match e:
         case Map(Lam(p, Map(g, ys)), xs) if not (isinstance(p, Var) and ys == p):
             rows = Map(Lam(p, _paired(p, g, ys)), xs)
@@ -155,8 +155,8 @@ def _paired(p: Pattern, g: Lam, ys: Expr) -> Expr:
     "map (x -> map (y -> e) ys) xs  =  split n (map ((x, y) -> e) (join (map (x -> (x, ys)) xs)))"
 )
 def collapse(e: Map) -> Expr | None:
-    """Two nested maps become one over the pairs (x, y), whose results are split into rows again;
-    where the inner function does not use x, one over the y alone."""
+    """Two nested maps, over x and inside it over y, become one over the pairs (x, y), whose results
+    are split into rows again; where the inner function does not use x, it goes over the y alone."""
     match e:
         case Map(Lam(p, Map(f, ys)), xs):
             n = size_of(ys)

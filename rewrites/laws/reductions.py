@@ -232,8 +232,8 @@ def interchange_map_reduce(e: Map) -> Expr | None:
 
 
 def _names_of_rows(f: Lam, used: Sequence[bool]) -> tuple[str, str]:
-    """The names of the accumulator and of the element that f binds, the element's with a plural for
-    each part that is `used`."""
+    """The names of the accumulator and of the element that f binds; in the element's name, the
+    parts that are `used` stand in the plural."""
     acc, x = step_patterns(f)
     return name_of(acc), joined(several_of(x, used))
 

@@ -35,7 +35,7 @@ def tile_slide(e: Slide, u: Size) -> Expr | None:
 
 @rule("slide n s  =  slide_strict n s . crop")
 def strict_slide(e: Slide) -> Expr | None:
-    """A slide becomes a strict one of the array without the elements at its end that no window
+    """A slide becomes a `slide_strict` of the array without the elements at its end that no window
     reaches."""
     match e:
         case Slide(n, s, xs, False):
@@ -56,7 +56,7 @@ def slide_map(e: Slide) -> Expr | None:
 @rule("map (map f) . slide n s  =  slide n s . map f")
 def map_slide(e: Map) -> Expr | None:
     """A function of single elements, computed in every window, is computed before the slide, once
-    an element."""
+    for each element."""
     match e:
         case Map(Lam(Var(w, _), Map(f, Var(y, _))), Slide(n, s, xs, strict)):
             return Slide(n, s, Map(f, xs), strict) if w == y and w not in free(f) else None
@@ -65,8 +65,8 @@ def map_slide(e: Map) -> Expr | None:
 
 @rule("pad_edge l r . map f  =  map f . pad_edge l r")
 def pad_map(e: PadEdge | Pad) -> Expr | None:
-    """A padding that repeats elements (clamped, mirrored, wrapped or cropped) of a map moves inside
-    the map."""
+    """A padding that repeats elements (clamped, mirrored, wrapped or cropped) of an array that a
+    map makes moves inside the map."""
     match e:
         case PadEdge(edge, left, right, Map(f, xs)):
             return Map(f, PadEdge(edge, left, right, xs))

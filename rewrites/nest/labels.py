@@ -60,25 +60,26 @@ class Labels:
         return tuple(n for first, count in spans for n in range(first, first + count))
 
     def ordered(self, *names: str) -> "Labels":
-        """The labels in another order, which names each of them once."""
+        """The labels in the order of `names`, which has the name of each once."""
         if {*names} != {*self.names}:
             raise ValueError(f"expected {', '.join(self.names)} in some order, found {names}")
         return Labels(tuple(self.all[self.index(name)] for name in names))
 
     def replaced(self, name: str, *new: Label) -> "Labels":
-        """The labels with others in place of the one of this name."""
+        """The labels with `new` in the place of the label that has this name."""
         at = self.index(name)
         return Labels((*self.all[:at], *new, *self.all[at + 1 :]))
 
     def joined(self, names: Sequence[str], new: Label) -> "Labels":
-        """The labels with a new one in place of neighbours, which `names` gives in their order."""
+        """The labels with `new` in the place of several neighbours, whose names `names` gives in
+        their order."""
         at = self.index(names[0])
         if self.names[at : at + len(names)] != (*names,):
             raise ValueError(f"expected neighbours among {', '.join(self.names)}, found {names}")
         return Labels((*self.all[:at], new, *self.all[at + len(names) :]))
 
     def without(self, *names: str) -> "Labels":
-        """The labels without the innermost ones, which are named in any order."""
+        """The labels without the innermost ones, whose names `names` gives in any order."""
         left = len(self.all) - len(names)
         if {*self.names[left:]} != {*names}:
             raise ValueError(f"expected the innermost of {', '.join(self.names)}, found {names}")

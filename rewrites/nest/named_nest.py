@@ -83,8 +83,8 @@ class Nest:
         return self._with(merged, stage(f"{name} as one dimension", _merges(count - 1, first)))
 
     def at_most(self, limit: int, *names: str) -> "Nest":
-        """The nest with its outermost maps, of these names, merged to at most `limit` maps of the
-        first name."""
+        """The nest with its outermost maps, which have the names `names`, merged to at most `limit`
+        maps of the first name."""
         count = self.count(*names)
         merged = self.labels.joined(names, Label(names[0], min(count, limit)))
         return self._with(
@@ -94,14 +94,16 @@ class Nest:
     # ---- one map as two
 
     def tile(self, name: str, k: Size, tiles: str, inside: str, *, told_as: str = "") -> "Nest":
-        """The nest with the map of a name as one over tiles of k elements, rounded up, and one
-        inside a tile. The stage is told with `told_as` in place of k, if that is given."""
+        """The nest with the map called `name` as a map called `tiles`, over tiles of k elements,
+        rounded up, and inside it a map called `inside`, over the elements of a tile. The stage is
+        told with `told_as` in place of k, if that is given."""
         told = stage(_cut("tile", name, k, told_as), tile(self._only(name), k))
         return self._if_any(name, told).called(name, tiles, inside)
 
     def split(self, name: str, k: Size, chunks: str, inside: str, *, told_as: str = "") -> "Nest":
-        """The nest with the map of a name as one over chunks of k elements, where k divides its
-        length, and one inside. The stage is told with `told_as` in place of k, if that is given."""
+        """The nest with the map called `name`, whose length k divides, as a map called `chunks`,
+        over chunks of k elements, and inside it a map called `inside`, over the elements of a
+        chunk. The stage is told with `told_as` in place of k, if that is given."""
         told = stage(_cut("split", name, k, told_as), on_map(self._only(name), split_map(k=k)))
         return self._if_any(name, told).called(name, chunks, inside)
 
@@ -112,12 +114,14 @@ class Nest:
         return self._if_any(name, stage(outer, cut)).called(name, outer, inner)
 
     def called(self, name: str, *new: str) -> "Nest":
-        """The nest after the map of a name has become maps of these names, in this order."""
+        """The nest after the map called `name` has become several maps, which are called `new`, the
+        outermost first."""
         count = self.count(name)
         return self._with(self.labels.replaced(name, *(Label(inner, count) for inner in new)))
 
     def grouped(self, name: str, *names: str) -> "Nest":
-        """The nest with one name for neighbouring maps of several names."""
+        """The nest with one name, `name`, for neighbouring maps, which have the names `names` so
+        far."""
         return self._with(self.labels.joined(names, Label(name, self.count(*names))))
 
     # ---- something else done to it
@@ -151,8 +155,8 @@ class Nest:
     # ---- maps inside the sum
 
     def into_sum(self, *names: str, left: int = 0) -> "Nest":
-        """The nest with its innermost maps, of these names, moved inside the sum, which then is one
-        of blocks.
+        """The nest with its innermost maps, which have these names, moved inside the sum, which
+        then adds up blocks.
 
         In a nest of sums they go inside all but the `left` innermost ones.
         """
@@ -163,8 +167,8 @@ class Nest:
         return self._with(self.labels.without(*names), inward)
 
     def around_chunks(self, *names: str) -> "Nest":
-        """The nest with its innermost maps moved inside all sums but the innermost, so that they
-        share each chunk."""
+        """The nest with its innermost maps, which have these names, moved inside all sums but the
+        innermost, so that they share each chunk."""
         return self.into_sum(*names, left=1)
 
     # ---- how moves are made

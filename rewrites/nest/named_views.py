@@ -13,10 +13,10 @@ from rewrites.nest.labels import Labels, brought
 
 
 def reordered(dims: Labels, names: Iterable[str], s: Strategy) -> Strategy:
-    """The strategy that applies s to an array seen with its dimensions `dims` in the order of these
-    names.
+    """The strategy that applies s to an array, whose dimensions are `dims`, seen with these in the
+    order of `names`.
 
-    The array is then seen in its own order again.
+    The result of s is then seen in the order of `dims` again.
     """
     return exchanged(brought(dims.positions(*names)), s)
 
@@ -27,8 +27,8 @@ def stored(s: Strategy) -> Strategy:
 
 
 def stored_as(dims: Labels, names: Iterable[str], s: Strategy = skip) -> Strategy:
-    """The strategy that stores an array with its dimensions in the order of these names, and
-    applies s to what is stored."""
+    """The strategy that stores an array, whose dimensions are `dims`, with these in memory in the
+    order of `names`, and applies s to what is stored."""
     return reordered(dims, names, stored(s))
 
 

@@ -43,7 +43,8 @@ _columns = seq(
 
 
 def _turns(e: Expr) -> bool:
-    """True if e is a transpose of a map of sums, which may be made in the other order as well."""
+    """True if e is a transpose of a map of sums, which can make its results in the other order,
+    without the transpose."""
     return isinstance(e, Transpose) and isinstance(e.xs, Map) and has_reduction(e.xs)
 
 

@@ -35,7 +35,8 @@ def _prepared(name: str, law: Rule, s: Strategy) -> Strategy:
 
 @remembered
 def zero_points_apart() -> Strategy:
-    """The strategy that takes zero points out of all sums; what they add is added afterwards."""
+    """The strategy that takes zero points out of all sums; what the zero points add to a sum is
+    added after it."""
     apart = exhaust(seq(zero_points_out(), release_init()))
     return _prepared("zero points out of sums", zero_points_out, apart)
 

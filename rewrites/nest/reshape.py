@@ -68,8 +68,8 @@ def padded_zip(e: Expr) -> Rewritten | None:
 
 
 def rounded(k: Size) -> Strategy:
-    """The strategy that makes the map at the root go over a multiple of k elements, if it does
-    not."""
+    """The strategy that makes the map at the root go over a multiple of k elements, unless it does
+    so already."""
     return attempt(seq(round_map(k=k), inside(attempt(padded_zip)), simplify))
 
 

@@ -167,8 +167,8 @@ def _rows(p: Products, x: Access, g: Access) -> Iterator[Rows]:
 
 
 def _along(p: Products, x: Access, g: Access, along: int, w: Index, v: Index) -> Iterator[Rows]:
-    """The rows of x along a dimension with window index w and tap index v, if these are used
-    nowhere else."""
+    """The rows of the data x and the taps g along dimension number `along` of x, in which w counts
+    windows and v taps; none if w or v is used in another dimension too."""
     single = frozenset(i for i in p.sums if i.size == 1 and i != v)
     x, g = _without(x, single), _without(g, single)
     across = [n for n, c in enumerate(g.coordinates) if v in dict(c.terms)]

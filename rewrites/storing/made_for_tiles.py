@@ -38,8 +38,7 @@ in_place: Strategy = exhaust(when(_names_stored, inline_once()))
 
 
 def is_made(e: Expr) -> bool:
-    """True if e is a stored result of another kernel with sums in it; plain copies are not
-    meant."""
+    """True if e is stored by another kernel that sums up; a copy, without sums, does not count."""
     return isinstance(e, Store) and has_reduction(e.e)
 
 
@@ -140,7 +139,8 @@ def _not_stored(e: Expr) -> Rewritten | None:
 
 
 def computed_here(e: Expr) -> Rewritten | None:
-    """The term e with what another kernel would make computed by loops, where e reads it."""
+    """The term e, in which arrays that other kernels would make are computed by loops where e reads
+    them."""
     if is_made(e):
         return seq(not_stored(), loops)(e)
     return skip(e) if isinstance(e, Store) else each(computed_here)(e)

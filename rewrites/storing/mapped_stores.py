@@ -29,7 +29,7 @@ def _mapped(f: Lam, stored: Store) -> Strategy:
 
 
 def _operands(e: Expr) -> list[Store]:
-    """The stored terms that e reads, each once, of the program's parameters alone."""
+    """The outermost stored terms in e, each once."""
     if isinstance(e, Store):
         return [e]
     found = [s for part in children(e) for s in _operands(part)]

@@ -104,8 +104,8 @@ def _reach(maps: Sequence[Map], r: Expr) -> frozenset[int]:
 
 
 def _walk(e: Expr) -> tuple[Place, list[Place]]:
-    """The place where the maps on the spine of e end, and the places of sums in the arrays that
-    these go over."""
+    """The place where the maps on the spine of e end, and the places of sums in the arrays that the
+    maps go over."""
     place = HERE
     found: list[Place] = []
     while True:

@@ -24,8 +24,8 @@ Layout = Callable[[int], Strategy]  # how to store what so many maps make an ele
 
 
 def gathered(e: Expr) -> Rewritten | None:
-    """The nest e with the views that its maps make of their elements made before the maps, as one
-    view of all its dimensions, in the nest's order."""
+    """The nest e, whose maps make views of their elements, with these views made before the maps,
+    as one view of all dimensions, in the nest's order."""
     return inside(attempt(_gathered))(e)
 
 
@@ -76,7 +76,7 @@ def stored_at(params: frozenset[str], place: Place, layout: Layout) -> Strategy:
 
 def _made(m: Expr, view: Expr) -> Place | None:
     """The place in the map m of the array that makes `view` for each element: the array of m, or
-    its last such part if it is a zip."""
+    its last such part if it is a zip; None if there is none."""
     assert isinstance(m, Map)
     if not isinstance(m.xs, Zip):
         return OF_ARRAY

@@ -154,8 +154,8 @@ def _in_registers(points: int) -> Strategy:
 
 
 def _sums(points: int) -> Strategy:
-    """The strategy that makes one sum of arrays over all points of a block; data are transformed in
-    each step, if not before."""
+    """The strategy that makes one sum, of arrays of all points of a block; data that are not
+    transformed before are transformed in each step."""
     return (
         standing("tiles", "kernels", points=points)
         .then(on_reduction(longest_inside))

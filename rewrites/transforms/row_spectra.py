@@ -100,8 +100,8 @@ def transformed(e: Expr) -> Rewritten | None:
 
 
 def spectra(sums: Strategy | None) -> Strategy:
-    """The strategy that makes sums of rows that slide sums of products of spectra, which are made
-    before.
+    """The strategy that turns sums of rows which slide along each other into sums of products of
+    their spectra, which are made before.
 
     `sums` is a law that makes sums of products of complex numbers sums of real products, in the
     form of a matrix product; None leaves them complex.

@@ -28,10 +28,10 @@ from rewrites.transforms.sums_over_tiles import by_numbered_tiles, by_parts_of_t
 
 
 def tiles_of_sums(side: int, rows: Fragment, part: Size | None = None) -> Strategy:
-    """The strategy that makes sums over images sums over their tiles, of `side` elements a side; if
-    `part` is given, in parts of so many tiles, which are stored. The array that windows slide along
-    is stored with as many tiles beside each other as an instruction takes steps, the kernels as its
-    lanes hold them: the fragment `rows`. Refused where the law does not apply."""
+    """The strategy that turns sums over images into sums over their tiles, of `side` elements a
+    side; if `part` is given, in parts of so many tiles, which are stored. The array that windows
+    slide along is stored with as many tiles beside each other as an instruction takes steps, the
+    kernels as its lanes hold them: the fragment `rows`. Refused where the law does not apply."""
     steps, _ = rows.sides
     law = by_numbered_tiles(side=side) if part is None else by_parts_of_tiles(side=side, part=part)
 
@@ -76,7 +76,8 @@ def _views(e: Expr, known: frozenset[str], place: Place) -> Iterator[Place]:
 
 
 def _laid(part: Size | None, layout: Strategy) -> Strategy:
-    """The strategy that lays out an array with its tiles innermost, or in parts of tiles."""
+    """The strategy that applies `layout` to an array with its tiles innermost. If `part` is given,
+    this is the array below the view that takes its tiles, so far outermost, in parts."""
     if part is None:
         return layout
 
@@ -88,8 +89,8 @@ def _laid(part: Size | None, layout: Strategy) -> Strategy:
 
 
 def _beside(steps: int, xs: Expr) -> Rewritten | None:
-    """The array xs of planes stored with `steps` tiles of all planes beside each other: planes are
-    beside each other in most images, too."""
+    """The array xs of planes, stored with `steps` tiles of a plane innermost, and around them the
+    planes."""
     dims = depth(type_of(xs))
     lying = labels(planes=dims - 3, spans=2, chunks=1, steps=1)
     kept = stored_as(lying, ("spans", "chunks", "planes", "steps"))
@@ -97,6 +98,6 @@ def _beside(steps: int, xs: Expr) -> Rewritten | None:
 
 
 def _parts_stored(e: Expr) -> Rewritten | None:
-    """The sums e over parts with the parts stored."""
+    """The term e, which sums up parts, with the map that makes the parts stored."""
     place = place_where(e, lambda t: isinstance(t, Map) and isinstance(t.xs, Zip))
     return None if place is None else at(place, store())(e)

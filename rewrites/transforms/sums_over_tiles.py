@@ -38,9 +38,10 @@ SIDES = (4, 3, 2)  # of tiles, the best first: a transform's points grow with th
 def by_tiles(e: Map) -> Expr | None:
     """Sums of products over whole images become sums over the places of a tile, and over all tiles.
 
-    Only where the windows are larger than their number, and nothing but places is summed up. The
-    tiles' sides divide those of the image. Maps over dimensions that only the image has, such as
-    channels, become the outermost ones, and maps over windows follow."""
+    The law applies only where windows have more places than there are windows, and nothing but
+    places is summed up. The tiles' sides divide those of the image. Maps over dimensions that only
+    the image has, such as channels, become the outermost ones, and maps over windows follow.
+    """
     return _rewritten(e, _side, _by_tiles)
 
 
@@ -49,10 +50,12 @@ def by_tiles(e: Map) -> Expr | None:
     "  all tiles t in one dimension"
 )
 def by_numbered_tiles(e: Map, side: Size) -> Expr | None:
-    """Sums of products over whole images as by the law `by_tiles`, in tiles with sides of length
-    `side`; the tiles are counted in one dimension, which a convolution has for its channels.
+    """Sums of products over whole images become sums over the places of a tile, with sides of
+    length `side`, and over all tiles; the tiles are counted in one dimension, which a convolution
+    has for its channels.
 
-    Tiles that reach beyond the image have zeros there."""
+    Tiles that reach beyond the image have zeros there.
+    """
     return _rewritten(e, _of(side), lambda p, found, n: _summed(_numbered(p, found, n)))
 
 
@@ -61,8 +64,8 @@ def by_numbered_tiles(e: Map, side: Size) -> Expr | None:
     "  =  map … (Σ over q of (map … (Σ over a, t of part q of x[w + T t + a] g[T t + a])))"
 )
 def by_parts_of_tiles(e: Map, side: Size, part: Size) -> Expr | None:
-    """Sums of products over whole images as by the law `by_numbered_tiles`, but in parts of `part`
-    tiles each: a sum over parts, of the sums over the tiles of a part."""
+    """Sums of products over whole images become sums over parts, of the sums over the tiles of a
+    part and the places of a tile. A part has `part` tiles, and a tile sides of length `side`."""
     return _rewritten(e, _of(side), partial(_in_parts, part))
 
 
@@ -94,8 +97,8 @@ def _rewritten(
 
 
 def _is_long(e: Expr, p: Products, found: list[Rows], side: Side) -> bool:
-    """True if e is maps around a sum over the places of windows and nothing else, the windows are
-    larger than their number, and `side` finds a tile for their sizes."""
+    """True if e is maps around a sum over the places of windows and nothing else, windows have more
+    places than there are windows, in each dimension, and `side` finds a tile for their sizes."""
     core = e
     while isinstance(core, Map):
         core = core.f.body
@@ -165,8 +168,8 @@ def _sum(xs: Expr) -> Expr:
 
 
 def _turned(e: Expr, outward: bool, dims: int = 0) -> Expr:
-    """The array e with the innermost of its `dims` outer dimensions (0: of all) outermost, or, if
-    not `outward`, the outermost innermost of them."""
+    """The array e with one of its `dims` outer dimensions (0: of all its dimensions) moved: the
+    innermost of them to the outside, or, if not `outward`, the outermost to the inside."""
     n = dims or depth(type_of(e))
     return permuted(e, [*range(1, n), 0] if outward else [n - 1, *range(n - 1)])
 
