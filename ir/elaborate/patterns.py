@@ -2,6 +2,8 @@
 
 # key: c the elaborator, p pattern, a argument
 
+from collections.abc import Iterator, Sequence
+
 from ir.core.nodes import Expr, Let, Lit, Pattern, SizeOf, Var
 from ir.core.terms import component, free, substitute, variables
 from ir.core.type_rules import type_of
@@ -11,7 +13,7 @@ from ir.elaborate.environment import PRELUDE, Argument, Env, Made, Sized, Writte
 from ir.elaborate.primitives import PRIMITIVES
 from ir.elaborate.recursion import Recursion
 from ir.elaborate.used_once import used_once
-from ir.errors import UserError
+from ir.errors import Span, UserError
 from ir.text.surface import (
     Apply,
     Done,
@@ -25,6 +27,7 @@ from ir.text.surface import (
     Surface,
     SurfacePattern,
     Vectorized,
+    pattern_names,
 )
 from ir.text.written_sizes import FUNCTIONS
 
@@ -125,16 +128,34 @@ def take_apart(c: Recursion, p: Group, a: Argument) -> list[Argument]:
                 return [Made(component(i, term), span) for i in range(n)]
             raise UserError(f"expected a tuple of {n}, found {show_type(t)}", span)
         case Written(Group(parts, span), env):
-            if len(parts) != n:
-                raise UserError(
-                    f"expected one value or a tuple of {n}, found a tuple of {len(parts)}", span
-                )
-            return [Written(part, env) for part in parts]
+            return [Written(part, env) for part in _shared_out(p, parts, span)]
         case Written(Name(name, _), env) if name in env.bindings:
             return take_apart(c, p, env.bindings[name])
         case Written(Lambda() | Vectorized() | Native() | LetIn(), _):
             raise UserError(f"expected a tuple of {n}, found a function", place(a))
     return [a] * n
+
+
+def _shared_out(p: Group, parts: Sequence[Surface], span: Span) -> Sequence[Surface]:
+    """The written values for the parts of the pattern p: a value for each part, or one for each of
+    its names, which are then grouped as the names are."""
+    names, n = pattern_names(p), len(p.parts)
+    if len(parts) == n:
+        return parts
+    if len(parts) == len(names):
+        rest = iter(parts)
+        return [_grouped(part, rest, span) for part in p.parts]
+    counts = [str(count) for count in sorted({1, n, len(names)})]
+    told = ", ".join(name.text for name in names)
+    wanted = f"{', '.join(counts[:-1])} or {counts[-1]} values ({told})"
+    raise UserError(f"expected {wanted}, found {len(parts)}", span)
+
+
+def _grouped(p: Surface, values: Iterator[Surface], span: Span) -> Surface:
+    """The next of the values, grouped as the names of the pattern p are."""
+    if isinstance(p, Group):
+        return Group(tuple(_grouped(part, values, span) for part in p.parts), span)
+    return next(values)
 
 
 def finish(c: Recursion, kept: Kept, body: Expr) -> Expr:

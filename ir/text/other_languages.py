@@ -23,6 +23,8 @@ def hint_for(before: Sequence[Token], token: Token, text: str) -> str:
     last = str(before[-1]) if before else ""
     if token == "[" and last in TYPES:
         return f"; an array of n numbers is written `[{last}]n`"
+    if last == "]" and token in (",", ")"):
+        return "; an array of n numbers is written `[float]n`"
     if text.startswith("=>", token.start_pos):
         return "; a function is written `x -> …`"
     found = HINTS.get(str(token), HINTS.get(last))

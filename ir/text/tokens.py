@@ -130,7 +130,11 @@ def _unexpected(error: UnexpectedToken, before: list[Token], text: str, name: st
         return _two_in_a_row(before[-2], before[-1], text, name)
     found = "the end" if token.type == "$END" else f"`{token}`"
     elsewhere = hint_for(before, token, text)
-    if expected >= EXPRESSION and before[-1].type in ENDS:
+    if text.startswith("=>", token.start_pos or 0):
+        arrow = Token.new_borrow_pos(token.type, "=>", token)
+        arrow.end_pos = (token.start_pos or 0) + 2
+        return UserError(f"found `=>`, expected `->`{elsewhere}", span_of(arrow, text, name))
+    if expected >= EXPRESSION and before[-1].type in ENDS and "let" in before:
         hint = "; a body in brackets begins on a new line" if _apart(before, text) else elsewhere
         at = span_of(token, text, name)
         return UserError(f"found {found}, expected the body of `let`{hint}", at)

@@ -1,5 +1,7 @@
 """Tests that the parser makes the terms that a text means."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -347,6 +349,8 @@ def windows(xs: np.ndarray, size: tuple[int, ...], step: tuple[int, ...]) -> np.
     [
         ("slide2d((3, 2), (2, 1), x)", lambda x: windows(x, (3, 2), (2, 1))),
         ("pad2d((1, 2, 3, 0), 9, x)", lambda x: np.pad(x, ((1, 2), (3, 0)), constant_values=9)),
+        ("pad2d((1, 2), 9, x)", lambda x: np.pad(x, ((1, 1), (2, 2)), constant_values=9)),
+        ("pad2d(((1, 2), 3), 9, x)", lambda x: np.pad(x, ((1, 2), (3, 3)), constant_values=9)),
         ("pad2d_clamp(2, x)", lambda x: np.pad(x, 2, "edge")),
         ("pad2d_mirror(2, x)", lambda x: np.pad(x, 2, "symmetric")),
         ("pad2d_wrap(2, x)", lambda x: np.pad(x, 2, "wrap")),
@@ -359,6 +363,7 @@ def windows(xs: np.ndarray, size: tuple[int, ...], step: tuple[int, ...]) -> np.
         ("map(maximum, x)", lambda x: x.max(1)),
         ("map(minimum, x)", lambda x: x.min(1)),
         ("map(average, x)", lambda x: x.mean(1)),
+        ("map(softmax, x)", lambda x: np.exp(x) / np.exp(x).sum(1, keepdims=True)),
         ("dot(at(0, x), at(1, x))", lambda x: x[0] @ x[1]),
         ("flatten(x)", lambda x: x.ravel()),
     ],
@@ -376,8 +381,19 @@ def test_the_prelude_in_three_dimensions() -> None:
     program = parse("f(x : [[[float]7]6]5) = pad3d((1, 0, 2, 1, 0, 3), 1.0, x)")
     padded = np.pad(x, ((1, 0), (2, 1), (0, 3)), constant_values=1)
     np.testing.assert_array_equal(run(program, x=x), padded)
+    program = parse("f(x : [[[float]7]6]5) = pad3d((1, (2, 0), 3), 1.0, x)")
+    padded = np.pad(x, ((1, 1), (2, 0), (3, 3)), constant_values=1)
+    np.testing.assert_array_equal(run(program, x=x), padded)
     program = parse("f(x : [[[float]7]6]5) = map3d((a, b) -> a + b, zip3d(x, x))")
     np.testing.assert_array_equal(run(program, x=x), 2 * x)
+
+
+@pytest.mark.parametrize(("name", "f"), [("maxpool2d", np.max), ("avgpool2d", np.mean)])
+def test_the_prelude_pools_each_channel(name: str, f: Callable[..., np.ndarray]) -> None:
+    x = images(6, 7, 3)
+    program = parse(f"f(x : [[[float]3]7]6) = {name}((2, 3), 2, x)")
+    wanted = f(np.lib.stride_tricks.sliding_window_view(x, (2, 3), (0, 1))[::2, ::2], axis=(3, 4))
+    np.testing.assert_allclose(run(program, x=x), wanted)
 
 
 def test_stride_gathers_every_s_th_element() -> None:
