@@ -28,6 +28,7 @@ from explore.files.whole_files import write_folder
 from explore.measure.reference import Array, inputs_of, largest_error, reference
 from explore.options.options import Options
 from explore.options.units import show_bytes, show_time
+from explore.report.summary import pace_words, time_words
 from explore.results.derivation_steps import laws_of, outline_of, stages_of
 from explore.results.record_json import launch_json, plan_json
 from explore.results.records import Measured, Predicted, Record, Variant
@@ -239,13 +240,25 @@ def _times(record: Record, environment: Environment) -> Mapping[str, Any]:
     }
 
 
+def _time_words(record: Record) -> str:
+    """The time of a record in words: with its spread and the machine's pace, or that it was
+    predicted."""
+    match record.outcome:
+        case Measured() as measured:
+            pace = pace_words(measured)
+            return time_words(measured) + (f" (measured on a machine {pace})" if pace else "")
+        case Predicted():
+            return f"{show_time(record.time_ns)} (predicted: nothing was run)"
+    return "none"
+
+
 def _readme(record: Record, environment: Environment) -> str:
-    memory, time = show_bytes(record.memory_bytes), show_time(record.time_ns)
-    guess = " (predicted: nothing was run)" if isinstance(record.outcome, Predicted) else ""
     return f"""# {record.variant.id}
 
-A variant of the program below: {time}{guess} and {memory} of global memory on
-{environment.where}.
+A variant of the program below, on {environment.where}.
+
+    time     {_time_words(record)}
+    memory   {show_bytes(record.memory_bytes)}
 
     python host.py      (needs numpy and pyopencl)
     make && ./host      (needs a C compiler, the OpenCL headers and a loader)

@@ -16,7 +16,7 @@ from codegen.plan import Plan
 from explore.measure.measure_variant import Again, remeasured
 from explore.options.units import show_time
 from explore.results.front import front, usable
-from explore.results.pace import SLOW
+from explore.results.pace import SLOW, clock_ns
 from explore.results.records import NOISY, Failed, Measured, Record, latest
 from explore.results.store import Store
 from explore.workers.workers import Workers
@@ -110,8 +110,11 @@ def _doubts(doubtful: Sequence[Record]) -> Iterator[str]:
     noisy, slow = filter(_noisy, doubtful), filter(_slow, doubtful)
     if names := ", ".join(r.variant.id for r in noisy):
         yield f"noisy, with a spread over {NOISY:.0%} however often it was measured: {names}"
-    if names := ", ".join(r.variant.id for r in slow):
-        yield f"the machine was slow whenever it was measured, its time is an estimate: {names}"
+    if late := [r.variant.id for r in slow]:
+        one = len(late) == 1
+        names = f"{', '.join(late)} {'was' if one else 'were'} measured"
+        so = "its time is an estimate" if one else "their times are estimates"
+        yield f"the machine was slow whenever {names}: {so}"
 
 
 def _noisy(record: Record) -> bool:
@@ -130,9 +133,12 @@ def vanished(before: Sequence[Record], records: Sequence[Record]) -> str | None:
     if not before or not now or now[0].variant.id == before[0].variant.id:
         return None
     was = before[0]
-    then, since = show_time(was.time_ns), show_time(again[was.variant.id].time_ns)
+    then, since = show_time(was.time_ns) + " once", show_time(again[was.variant.id].time_ns)
+    if isinstance(was.outcome, Measured) and was.outcome.slowdown != 1:
+        slow, read = was.outcome.slowdown, show_time(clock_ns(was.outcome))
+        then += f" (the clock read {read}, on a machine {slow:.2g} times slower than usual)"
     best = f"{now[0].variant.id} is the best at {show_time(now[0].time_ns)}"
-    return f"{was.variant.id} was {then} once, {since} when measured again: {best}"
+    return f"{was.variant.id} was {then}, {since} when measured again: {best}"
 
 
 def _until_nothing_is_left(bench: _Bench) -> None:

@@ -11,6 +11,7 @@ from explore.report.traffic_against_bounds import (
     sums_on_chip,
 )
 from explore.results.kernel_code import KernelCode
+from explore.results.pace import clock_ns
 from explore.results.records import Bounds, Clock, Failed, Measured, Predicted, Record, Variant
 
 
@@ -28,10 +29,8 @@ def _outcome(record: Record) -> Iterator[tuple[str, str]]:
     match record.outcome:
         case Failed(stage, reason):
             yield "failed", f"at {stage}: {reason}"
-        case Measured(time, spread, error, prepack, _, code):
-            noisy = ", noisy" if record.outcome.noisy else ""
-            how = "in few runs" if record.outcome.stopped_early else f"± {spread:.1%}{noisy}"
-            yield "time", f"{show_time(time)} {how}, {clock_words(record.outcome.clock)}"
+        case Measured(error=error, prepack_ns=prepack, code_bytes=code):
+            yield "time", f"{time_words(record.outcome)}, {clock_words(record.outcome.clock)}"
             yield from _pace(record.outcome)
             yield from _device_times(record)
             yield "error", f"{error:.1e}"
@@ -41,6 +40,21 @@ def _outcome(record: Record) -> Iterator[tuple[str, str]]:
             between = f", {show_time(least)} to {show_time(most)}" if least and most else ""
             yield "time", f"{show_time(time)} (predicted, never run{between})"
             yield from (("compiled", code_words(c)) for c in code)
+
+
+def time_words(outcome: Measured) -> str:
+    """A measured time in words, with its spread: `41.1 µs ± 2.0%`."""
+    noisy = ", noisy" if outcome.noisy else ""
+    how = "in few runs" if outcome.stopped_early else f"± {outcome.spread:.1%}{noisy}"
+    return f"{show_time(outcome.time_ns)} {how}"
+
+
+def pace_words(outcome: Measured) -> str:
+    """The pace at which a time was measured, in words; empty if it was the usual one."""
+    if outcome.slowdown == 1:
+        return ""
+    read = show_time(clock_ns(outcome))
+    return f"{outcome.slowdown:.2g} times slower than usual: the clock read {read}"
 
 
 def code_words(code: KernelCode) -> str:
@@ -62,9 +76,8 @@ def clock_words(clock: Clock) -> str:
 def _pace(outcome: Measured) -> Iterator[tuple[str, str]]:
     """The fact (name, text) that a time was measured at another pace than the usual one; none if it
     was not."""
-    if outcome.slowdown != 1:
-        read = show_time(outcome.time_ns * outcome.slowdown)
-        yield "pace", f"{outcome.slowdown:.2g} times slower than usual: the clock read {read}"
+    if words := pace_words(outcome):
+        yield "pace", words
 
 
 def _device_times(record: Record) -> Iterator[tuple[str, str]]:

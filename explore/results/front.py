@@ -145,19 +145,24 @@ def pick(
 
 
 def by_id(records: Sequence[Record], id: str) -> Record:
-    """The record of the variant with this id, or of the only variant whose id begins with it; a
-    UserError if there is none."""
+    """The record of the variant with this id, or of the only variant whose id, or the number at its
+    end, begins with it; a UserError if there is none."""
     found = latest(records)
     exact = [r for r in found if r.variant.id == id]
-    begins = [r for r in found if r.variant.id.startswith(id)]
-    if exact or (id and len(begins) == 1):
+    begins = [r for r in found if id and _begins(r.variant.id, id)]
+    if exact or len(begins) == 1:
         return (exact or begins)[0]
-    if begins and id:
+    if begins:
         raise UserError(
             f"expected an id that one variant begins with; {len(begins)} variants begin with "
             f"{id!r}, such as {_names(begins)}"
         )
     raise no_such("variant", id, (r.variant.id for r in found), of="the run")
+
+
+def _begins(name: str, text: str) -> bool:
+    """True if a variant's id, or the number at its end, begins with a text."""
+    return name.startswith(text) or name.rpartition("-")[2].startswith(text)
 
 
 def _cost(record: Record, objective: Objective) -> float:

@@ -87,6 +87,11 @@ def usual_ns(yardsticks: Sequence[float]) -> float | None:
     return statistics.median(y for y in yardsticks if y <= (1 + QUIET) * least)
 
 
+def clock_ns(outcome: Measured) -> float:
+    """The time of an outcome as the clock read it, before it was converted to the usual pace."""
+    return outcome.time_ns * outcome.slowdown
+
+
 def leveled(outcome: Measured, usual: float | None) -> Measured:
     """The outcome with its times converted to the pace `usual`. Converting it once more, to another
     pace, is as if it were converted to that pace alone."""
@@ -126,6 +131,20 @@ def spells(records: Sequence[Record]) -> list[Spell]:
     """The stretches in which the machine was slow, in the order in which they came."""
     seen = sorted((r.elapsed_s, _slowdown(r)) for r in records if _yardstick(r) is not None)
     return list(_stretches(seen))
+
+
+def told_of_spells(found: Sequence[Spell]) -> list[str]:
+    """The line that tells the spells of a run: the spell itself, or how many there were, how slow,
+    and for how long in all; no line if there were none."""
+    if len(found) < 2:
+        return [spell.words for spell in found]
+    factors = [spell.factor for spell in found]
+    lasted = _duration(sum(spell.seconds for spell in found))
+    by = f"by {min(factors):.2g} to {max(factors):.2g}"
+    return [
+        f"the machine slowed {len(found)} times, {by}, for {lasted} in all; "
+        "times are as at its usual pace"
+    ]
 
 
 def _stretches(seen: Sequence[tuple[float, float]]) -> Iterator[Spell]:

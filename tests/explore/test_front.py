@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codegen.plan import Kernel, Plan
-from explore.measure.front_again import contenders, measure_again
+from explore.measure.front_again import contenders, measure_again, vanished
 from explore.measure.measure_variant import Again, Passes
 from explore.report.table import front_lines
 from explore.results.front import Limits, best_first, by_id, front, objectives, pareto, pick, usable
@@ -116,6 +116,9 @@ def test_a_name_is_found_whole_or_by_its_unambiguous_beginning() -> None:
     records = [point(1, 1.0, 1), Record(variant("lift"), Failed("build", "no"))]
     assert by_id(records, records[1].variant.id) is records[1]
     assert by_id(records, "lift") is records[1]
+    for record in records:
+        number = record.variant.id.rpartition("-")[2]
+        assert by_id(records, number) is by_id(records, number[:7]) is record
     with pytest.raises(UserError, match=f"did you mean `{records[0].variant.id}`"):
         by_id(records, records[0].variant.id[:-1] + "zz")
     with pytest.raises(UserError, match="2 variants begin with 'blocked'"):
@@ -229,6 +232,18 @@ def test_a_best_that_vanishes_is_explained(tmp_path: Path) -> None:
     )
 
 
+def test_a_best_that_a_slow_minute_flattered_is_told_with_what_the_clock_read() -> None:
+    flattered, steady = point(1, 7_900.0, 8), point(2, 9_000.0, 8)
+    then = replace(flattered, outcome=Measured(7_900.0, 0.01, 1e-7, slowdown=2.5))
+    now = replace(flattered, outcome=Measured(21_500.0, 0.01, 1e-7), round=1)
+    said = vanished([then], [steady, then, now])
+    assert said is not None
+    assert said.startswith(
+        f"{flattered.variant.id} was 7.90 µs once (the clock read 19.8 µs, on a machine 2.5 times "
+        "slower than usual), 21.5 µs when measured again: "
+    )
+
+
 @pytest.mark.parametrize("drift", [0.8, 1.0, 1.1, 1.3, 2.0])
 def test_the_front_is_right_however_slow_the_machine_is_when_it_is_measured_again(
     tmp_path: Path, drift: float
@@ -264,7 +279,8 @@ def test_a_time_of_the_front_from_a_slow_minute_is_measured_again_until_it_is_ov
 def test_a_machine_that_stays_slow_is_said_to_make_estimates(tmp_path: Path) -> None:
     (best,), said = again(tmp_path / "run", *stays_slow())
     assert best.time_ns == pytest.approx(100.0)
-    assert any(line.startswith("the machine was slow whenever it was measured") for line in said)
+    assert said[-1].startswith("the machine was slow whenever ")
+    assert said[-1].endswith(f"{best.variant.id} was measured: its time is an estimate")
 
 
 def stays_slow() -> tuple[list[Record], Device]:

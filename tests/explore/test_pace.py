@@ -17,10 +17,12 @@ from explore.results.guarded_database import FILE
 from explore.results.pace import (
     Level,
     Reading,
+    Spell,
     at_usual_pace,
     leveled,
     slowdown,
     spells,
+    told_of_spells,
     usual_ns,
 )
 from explore.results.records import Failed, Measured, Peer, Record, kernels_of
@@ -134,6 +136,9 @@ def test_a_slow_spell_is_told_and_taken_out_of_what_is_compared() -> None:
     assert 80 < spell.seconds <= 95
     assert spell.words.startswith("the machine slowed by 1.9 for ")
     assert spell.words.endswith(" into the run")
+    assert told_of_spells([spell]) == [spell.words]
+    (line,) = told_of_spells([spell, Spell(200.0, 60.0, 1.3)])
+    assert line.startswith("the machine slowed 2 times, by 1.3 to 1.9, for 2 minutes in all")
 
 
 def test_a_quiet_machine_has_no_spell_and_its_times_are_as_the_clock_read_them() -> None:
