@@ -260,6 +260,11 @@ def _pick(argv: list[str]) -> int:
     parser.add_argument(
         "--export", type=path, metavar="DIR", help="write it, with hosts that run it"
     )
+    parser.add_argument(
+        "--name",
+        metavar="NAME",
+        help="the name of the exported libraries in C and Python (default: the program's)",
+    )
     add_trust(parser)
     parser.add_argument("--json", action="store_true", help="print it as a JSON object")
     from explore.commands.commands import pick_variant

@@ -13,7 +13,7 @@ from typing import Literal
 from codegen.plan import Plan
 from explore.commands.run_table import json_lines, shown, table_lines
 from explore.export.csv_table import to_csv
-from explore.export.export_variant import export, kernel_text
+from explore.export.export_variant import demand_library_name, export, kernel_text
 from explore.export.t4_results import to_t4
 from explore.files.whole_files import write_whole
 from explore.options.units import show_bytes, show_time
@@ -246,6 +246,9 @@ def report(given: argparse.Namespace) -> int:
 def pick_variant(given: argparse.Namespace) -> int:
     """Run `explore pick RUN`: print or export the variant that the options pick; returns the exit
     status."""
+    name = None if given.name is None else demand_library_name(given.name)
+    if name is not None and given.export is None:
+        raise UserError("--name names what --export writes: expected --export DIR, too")
     run = Run(given.run)
     records = run.records
     limits = limits_of(given.max_memory, given.max_time, given.max_error)
@@ -256,7 +259,7 @@ def pick_variant(given: argparse.Namespace) -> int:
     else:
         print("\n".join(summary(record, run.environment.bounds)))
     if given.export is not None:
-        export(record, _trusted(run, record, given), run.environment, given.export)
+        export(record, _trusted(run, record, given), run.environment, given.export, name)
         print(f"written to {given.export}: run host.py, or make")
     return 0
 

@@ -116,6 +116,7 @@ def library(
         "WHERE": _comment(where),
         "TABLES": tables,
         "TEXT": "".join(f"  {_literal(line)},\n" for line in source.split("\n")),
+        "NO_RUNTIME": _template("no_runtime.c").rstrip(),
         "OPTIONS": _template("build_options.c").rstrip(),
         "FEATURES": str(int(FEATURE in source)),
         "CONSTANTS": "".join(f", const {C_TYPES[b.scalar]} *{_c_name(b)}" for b in constants),

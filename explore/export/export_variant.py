@@ -43,16 +43,19 @@ OURS = "plan.json"  # a folder that holds one may be written again
 EXPECTED = "data/expected.bin"
 
 MAKEFILE = """CFLAGS ?= -O2 -Wall
-host: host.c host_tools.c plan.h build_options.c
+host: host.c host_tools.c plan.h build_options.c no_runtime.c
 \t$(CC) $(CFLAGS) -o $@ host.c -lOpenCL -lm
 """
 
 
-def export(record: Record, plan: Plan, environment: Environment, folder: Path) -> None:
+def export(
+    record: Record, plan: Plan, environment: Environment, folder: Path, name: str | None = None
+) -> None:
     """Write a variant to a folder: kernels, launch plan, inputs, the right result, and host
     programs in Python and C.
 
-    `plan` must be a trusted one of the record's variant.
+    `plan` must be a trusted one of the record's variant. `name` is that of the libraries in C and
+    Python; None takes the program's.
     """
     options = Options.from_json(environment.options)
     program = parse(environment.program, environment.name, dict(options.sizes))
@@ -62,8 +65,8 @@ def export(record: Record, plan: Plan, environment: Environment, folder: Path) -
         max_error=allowed,
         said=_plan(record, environment),
         kernels=kernel_text(record.variant, plan),
-        readme=_readme(record, environment),
-        name=program.name,
+        readme=_readme(record, environment, library_name(name or program.name)),
+        name=name or program.name,
         title=f"{record.variant.id}, a variant of {environment.name}.",
         derivation=_derivation(record, environment),
     )
@@ -107,7 +110,7 @@ def write_export(
     }
     plan_text = json.dumps(said, indent=1) + "\n"
     package = python_package(
-        _library_name(told), plan, title=told.title, said=plan_text, kernels=told.kernels
+        library_name(told.name), plan, title=told.title, said=plan_text, kernels=told.kernels
     )
     texts = {
         OURS: plan_text,
@@ -116,6 +119,7 @@ def write_export(
         "platforms.py": _text("codegen.runtime", "platforms.py"),
         "build_options.py": _text("codegen.runtime", "build_options.py"),
         "build_options.c": _text("explore.export", "build_options.c"),
+        "no_runtime.c": _text("explore.export", "no_runtime.c"),
         "host.py": _text("explore.export", "host.py.in"),
         "host.c": _text("explore.export", "host.c"),
         "host_tools.c": _text("explore.export", "host_tools.c"),
@@ -131,7 +135,7 @@ def write_export(
 def _library(plan: Plan, told: Told) -> Mapping[str, str]:
     """The files of the library in C, in a folder of their own."""
     made = library(
-        _library_name(told),
+        library_name(told.name),
         plan,
         tables(plan),
         told.kernels,
@@ -144,10 +148,20 @@ def _library(plan: Plan, told: Told) -> Mapping[str, str]:
     return {f"library/{file}": text for file, text in made.items()}
 
 
-def _library_name(told: Told) -> str:
-    """The name of the libraries in C and Python: the program's, if it can be one."""
-    fits = NAME.fullmatch(told.name) and not keyword.iskeyword(told.name)
-    return told.name if fits else "kernels"
+def library_name(name: str) -> str:
+    """The name of the libraries in C and Python: this one, if it can be one."""
+    return name if _fits(name) else "kernels"
+
+
+def demand_library_name(name: str) -> str:
+    """The name that a user gives the libraries; a UserError if it can be none."""
+    if not _fits(name):
+        raise UserError(f"expected a plain name of letters, digits and _, found {name!r}")
+    return name
+
+
+def _fits(name: str) -> bool:
+    return NAME.fullmatch(name) is not None and not keyword.iskeyword(name)
 
 
 def _stored(
@@ -252,7 +266,7 @@ def _time_words(record: Record) -> str:
     return "none"
 
 
-def _readme(record: Record, environment: Environment) -> str:
+def _readme(record: Record, environment: Environment, name: str) -> str:
     return f"""# {record.variant.id}
 
 A variant of the program below, on {environment.where}.
@@ -264,7 +278,7 @@ A variant of the program below, on {environment.where}.
     make && ./host      (needs a C compiler, the OpenCL headers and a loader)
 
     cd library && make && ./*_demo      (the same as a library: create, run, destroy)
-    pip install ./python                (the same as a package in Python)
+    pip install ./python                (the same as a package: from {name} import Kernels)
 
 `derivation.txt` tells law by law how it was made of the program.
 
@@ -273,11 +287,12 @@ Both hosts run `kernels.cl` as `plan.json` says (`plan.h` says the same in C) on
 result against `{EXPECTED}` (doubles). `./host` also prints what an empty launch takes: no plan of
 as many kernels is faster.
 
-`host.py` finds runtimes that pip installed. `./host` asks the OpenCL loader, which is told of one
-so (Intel's CPU runtime in the Python environment ENV; the second way is for Debian's own loader):
+`host.py` finds runtimes that pip installed. `./host`, the demo and your own programs ask the OpenCL
+loader, which ends them with error -1001 if no runtime is registered with the system. It is told of
+one so (Intel's CPU runtime in the Python environment $VIRTUAL_ENV):
 
-    LD_LIBRARY_PATH=ENV/lib OCL_ICD_FILENAMES=ENV/lib/libintelocl.so ./host
-    OCL_ICD_VENDORS=ENV/lib/libintelocl.so ./host
+    RUNTIME=$VIRTUAL_ENV/lib/libintelocl.so
+    LD_LIBRARY_PATH=$VIRTUAL_ENV/lib OCL_ICD_FILENAMES=$RUNTIME OCL_ICD_VENDORS=$RUNTIME ./host
 
 ```
 {environment.program_run.replace("```", "'''").rstrip()}

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "build_options.c"
+#include "no_runtime.c"
 #include "plan.h"
 #include "host_tools.c"
 

@@ -74,7 +74,8 @@ static unsigned all_devices(struct device *found) {
   cl_platform_id platforms[MOST_DEVICES];
   cl_uint platform_count = 0;
   unsigned total = 0;
-  check(clGetPlatformIDs(MOST_DEVICES, platforms, &platform_count), "finding platforms");
+  cl_int status = clGetPlatformIDs(MOST_DEVICES, platforms, &platform_count);
+  if (status != CL_SUCCESS || !platform_count) no_runtime("./host", status);
   for (cl_uint p = 0; p < platform_count && p < MOST_DEVICES; ++p) {
     cl_device_id devices[MOST_DEVICES];
     cl_uint count = 0;

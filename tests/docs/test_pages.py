@@ -76,6 +76,7 @@ def environment(device: Device, tmp_path: Path) -> dict[str, str]:
         "PYTHONPATH": str(TOP),
         "OCL_ICD_VENDORS": str(runtimes),
         "LD_LIBRARY_PATH": str(Path(device.library).parent),
+        "VIRTUAL_ENV": sys.prefix,
     }
 
 

@@ -542,6 +542,7 @@ def test_mistakes_are_told_without_a_traceback(
     assert main([str(file), "--families", "nonsense"]) == 1
     assert main([str(file), "--set", "Q=1"]) == 1
     assert main([str(file), "--max-error", "-1"]) == 1
+    assert main(["pick", str(tmp_path), "--export", "here", "--name", "a b"]) == 1
     assert main([str(file), "--time-limit", "0s"]) == 1
     assert main(["front", str(tmp_path)]) == 1
     for bad in ([str(file), "--variants", "0"], [str(file), "--max-memory", "much"], []):
@@ -557,7 +558,8 @@ def test_mistakes_are_told_without_a_traceback(
 @pytest.fixture(scope="module")
 def exported(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("exported") / "best"
-    assert main(["pick", str(finished), "--fastest", "--export", str(folder)]) == 0
+    given = ["--fastest", "--export", str(folder), "--name", "best_conv"]
+    assert main(["pick", str(finished), *given]) == 0
     return folder
 
 
@@ -641,6 +643,11 @@ def test_an_export_runs_on_its_inputs_and_refuses_another_result(
         data.write_bytes(right)
         assert ran.returncode == 1
         assert "wrong" in ran.stderr
+    (tmp_path / "none").mkdir()
+    for command in hosts(exported)[1:]:
+        ran = ran_in(exported, command, env | {"OCL_ICD_VENDORS": str(tmp_path / "none")})
+        assert ran.returncode == 1
+        assert "libintelocl.so" in ran.stderr
 
 
 def test_a_new_run_prints_its_front_as_json_and_a_report_to_the_terminal(
@@ -664,6 +671,7 @@ def test_an_export_is_a_package_in_python(
     plan = json.loads((exported / "plan.json").read_text())
     (out,) = (b for b in plan["buffers"] if b["role"] == "output")
     name = tomllib.loads((exported / "python" / "pyproject.toml").read_text())["project"]["name"]
+    assert name == "best_conv"
     module = __import__(name)
     weights = np.fromfile(exported / "data" / "weights.bin", np.float32)
     given = {
