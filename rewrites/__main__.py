@@ -149,7 +149,7 @@ def _families(p: Program) -> Iterator[str]:
     not tried, so some of them may be refused."""
     for name, family in FAMILIES.items():
         yield f"{name:15} {counted(len(forms(p, name)), 'form'):>9}  {family.meaning}"
-    yield "--list --family F says which forms of a family apply, and why others do not"
+    yield "forms that exist; --list --family F says which apply, and why others do not"
 
 
 def _listing(p: Program, family: str) -> Iterator[str]:

@@ -129,7 +129,8 @@ function dots(family, variants, x, y, size, opacity) {
     marker: { color: colour, size, opacity: Number(opacity), symbol: variants.map(v => v.stopped_early ? marker + "-open" : marker) } };
 }
 
-const MiB = v => v.memory_bytes / 2 ** 20, ms = v => v.time_ns / 1e6;
+let memoryUnit = [2 ** 20, "MiB"]; // of the axis: the one in which cards and tables tell the most
+const held = v => v.memory_bytes / memoryUnit[0], ms = v => v.time_ns / 1e6;
 
 const digits = v => v.error > 0 ? Math.log10(v.error) : -99; // an exact result has no logarithm, and is drawn as the least
 const COLOURED = {
@@ -146,12 +147,12 @@ function byError() {
   const bar = { title: { text: "error", side: "right" }, thickness: 10, outlinewidth: 0, tickvals: decades,
     ticktext: decades.map(d => `${d === low ? "≤ " : ""}1e${d}`) };
   const marker = { color: tints, size: 7, symbol: shown.map(v => v.stopped_early ? "circle-open" : "circle"), ...scale, colorbar: bar };
-  const points = { type: "scatter", mode: "markers", showlegend: false, x: shown.map(MiB), y: shown.map(ms), customdata: shown.map(v => v.id),
+  const points = { type: "scatter", mode: "markers", showlegend: false, x: shown.map(held), y: shown.map(ms), customdata: shown.map(v => v.id),
     text: shown.map(hover), hovertemplate: "%{text}<extra></extra>", marker };
   return { traces: [points], fill: vs => ({ color: vs.map(digits), ...scale }) };
 }
 
-const byFamily = () => ({ traces: groups.map(([f, vs]) => dots(f, vs, MiB, ms, 7, css("--faint"))),
+const byFamily = () => ({ traces: groups.map(([f, vs]) => dots(f, vs, held, ms, 7, css("--faint"))),
   fill: vs => ({ color: vs.map(v => run.families[v.family].colour) }) });
 
 function colouring() {
@@ -162,32 +163,34 @@ function colouring() {
 
 function drawPlane() {
   colouring();
+  const most = Math.max(...[...ran, ...run.peers].map(v => v.memory_bytes || 0));
+  memoryUnit = most < 2 ** 20 ? [2 ** 10, "KiB"] : most < 2 ** 30 ? [2 ** 20, "MiB"] : [2 ** 30, "GiB"];
   const { traces, fill } = coloured === "error" ? byError() : byFamily();
   const front = run.front.map(id => byId.get(id)).reverse(), ringed = run[COLOURED[coloured].ringed].map(id => byId.get(id));
   const peers = run.peers.filter(p => known(p.memory_bytes));
-  const xs = [...ran.map(MiB), ...peers.map(MiB)], ys = [...ran.map(ms), ...run.peers.map(ms)];
+  const xs = [...ran.map(held), ...peers.map(held)], ys = [...ran.map(ms), ...run.peers.map(ms)];
   if (known(run.bounds.roofline_ns)) ys.push(run.bounds.roofline_ns / 1e6);
-  const xaxis = logAxis("memory (MiB)", xs), yaxis = logAxis("time (ms)", ys);
+  const xaxis = logAxis(`memory (${memoryUnit[1]})`, xs), yaxis = logAxis("time (ms)", ys);
   const edge = 10 ** xaxis.range[1];
   traces.push({ type: "scatter", mode: "lines", showlegend: false, hoverinfo: "skip", line: { shape: "hv", color: css("--ink"), width: 1.6 },
-    x: [...front.map(MiB), edge], y: [...front.map(ms), ms(front[front.length - 1])] });
+    x: [...front.map(held), edge], y: [...front.map(ms), ms(front[front.length - 1])] });
   traces.push({ type: "scatter", mode: "markers", name: coloured === "error" ? "front of time, memory and error" : "front",
-    x: ringed.map(MiB), y: ringed.map(ms), customdata: ringed.map(v => v.id), text: ringed.map(hover), hovertemplate: "%{text}<extra></extra>",
+    x: ringed.map(held), y: ringed.map(ms), customdata: ringed.map(v => v.id), text: ringed.map(hover), hovertemplate: "%{text}<extra></extra>",
     marker: { size: 11, ...fill(ringed), line: { color: css("--ink"), width: 1.8 } } });
-  if (peers.length) traces.push({ type: "scatter", mode: "markers", name: "peers", x: peers.map(MiB), y: peers.map(ms),
+  if (peers.length) traces.push({ type: "scatter", mode: "markers", name: "peers", x: peers.map(held), y: peers.map(ms),
     customdata: peers.map(p => plain(`${p.name}: ${time(p.time_ns)}, ${bytes(p.memory_bytes)}${p.note ? " (" + p.note + ")" : ""}`)),
     hovertemplate: "%{customdata}<extra></extra>", marker: { symbol: "star", size: 16, color: css("--ink") } });
-  traces.push({ type: "scatter", mode: "markers", name: "chosen", showlegend: false, hoverinfo: "skip", x: marked ? [MiB(marked)] : [], y: marked ? [ms(marked)] : [],
+  traces.push({ type: "scatter", mode: "markers", name: "chosen", showlegend: false, hoverinfo: "skip", x: marked ? [held(marked)] : [], y: marked ? [ms(marked)] : [],
     marker: { symbol: "circle-open", size: 20, color: css("--accent"), line: { width: 2.5 } } });
   const shapes = [], annotations = [];
-  const level = (y, text, dash) => {
+  const level = (y, text, dash, x = 1) => {
     shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: y, y1: y, layer: "below", line: { color: css("--soft"), width: 1.2, dash } });
-    annotations.push({ xref: "paper", x: 1, xanchor: "right", y: Math.log10(y), yanchor: "top", showarrow: false, text, font: { size: 11, color: css("--soft") } });
+    annotations.push({ xref: "paper", x, xanchor: x ? "right" : "left", y: Math.log10(y), yanchor: "top", showarrow: false, text, font: { size: 11, color: css("--soft") } });
   };
-  for (const p of peers) annotations.push({ x: Math.log10(MiB(p)), y: Math.log10(ms(p)), xanchor: "left", xshift: 11, showarrow: false,
+  for (const p of peers) annotations.push({ x: Math.log10(held(p)), y: Math.log10(ms(p)), xanchor: "left", xshift: 11, showarrow: false,
     text: plain(p.name), font: { size: 12, color: css("--ink") }, bgcolor: css("--card"), borderpad: 1, opacity: 0.9 });
   if (known(run.bounds.roofline_ns)) level(run.bounds.roofline_ns / 1e6, "roofline", "dash");
-  if (known(run.bounds.launch_ns) && run.bounds.launch_ns / 1e6 > 10 ** yaxis.range[0]) level(run.bounds.launch_ns / 1e6, "an empty launch", "dot");
+  if (known(run.bounds.launch_ns) && run.bounds.launch_ns / 1e6 > 10 ** yaxis.range[0]) level(run.bounds.launch_ns / 1e6, "an empty launch", "dot", 0); // at the other end: both may be as high
   for (const p of run.peers.filter(p => !known(p.memory_bytes))) level(ms(p), plain(p.name), "dot");
   draw("plane", traces, layout(xaxis, yaxis, { shapes, annotations, margin: { l: 58, r: 14, t: 56, b: 44 } })); // the buttons are above the legend
 }
@@ -303,7 +306,7 @@ async function select(id) {
   for (const row of document.querySelectorAll("tr[data-id]")) row.classList.toggle("on", row.dataset.id === id);
   const plane = at("plane");
   marked = known(v.time_ns) ? v : null;
-  if (plane.data) Plotly.restyle(plane, { x: [marked ? [MiB(v)] : []], y: [marked ? [ms(v)] : []] }, [plane.data.length - 1]);
+  if (plane.data) Plotly.restyle(plane, { x: [marked ? [held(v)] : []], y: [marked ? [ms(v)] : []] }, [plane.data.length - 1]);
   history.replaceState(null, "", "#" + encodeURIComponent(id));
 }
 

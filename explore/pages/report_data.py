@@ -167,7 +167,7 @@ def _summary(record: Record, bounds: Bounds) -> dict[str, Any]:
         "parameters": parameters,
         "form": record.variant.form,
         "least_traffic": least_traffic(record.variant, bounds),
-        "bound": bound_of(record.variant, bounds.products),
+        "bound": bound_of(record.variant, bounds),
         "dataflow_traffic": dataflow_traffic(record.variant, bounds),
     }
 

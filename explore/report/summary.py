@@ -113,7 +113,7 @@ def _traffic(variant: Variant, bounds: Bounds) -> Iterator[tuple[str, str]]:
         return
     held = f" with {show_bytes(variant.chip_bytes)} on chip" if variant.chip_bytes else ""
     times = f"{moved / least:.3g} times the bound of {show_bytes(least)}{held}"
-    yield "traffic", f"{show_bytes(moved)}, {times} ({bound_of(variant, bounds.products)})"
+    yield "traffic", f"{show_bytes(moved)}, {times} ({bound_of(variant, bounds)})"
     if bounds.products and (volume := dataflow_traffic(variant, bounds)):
         kept = f"with {sums_on_chip(variant, bounds.products.word):,} sums on chip"
         best = f"{show_bytes(volume)} of the io-optimal dataflow {kept}"

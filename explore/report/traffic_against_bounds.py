@@ -5,7 +5,7 @@ known dataflow."""
 
 from math import ceil
 
-from explore.bounds.least_traffic import Products
+from codegen.plan import Role
 from explore.results.records import WORD, Bounds, Variant
 from rewrites.families.all_families import FAMILIES
 from rewrites.tuning.family import Products as Made
@@ -46,13 +46,19 @@ def dataflow_traffic(variant: Variant, bounds: Bounds) -> int | None:
     return None if moved is None else ceil(known.word * moved)
 
 
-def bound_of(variant: Variant, products: Products | None) -> str:
-    """The name of the bound on the traffic of a variant: "Winograd's", "direct", or "its data
-    alone" where none is known for its products."""
-    m = variant.tile
+def bound_of(variant: Variant, bounds: Bounds) -> str:
+    """The name of the bound on the traffic of a variant: "Winograd's", "direct", or, where none is
+    known for its products, "its data alone", or only its results, if what is read of its inputs is
+    not known."""
+    m, products = variant.tile, bounds.products
     if products is not None and m is not None and products.winograd(m, 1) is not None:
         return "Winograd's"
-    return "direct" if products is not None and _is_direct(variant) else "its data alone"
+    if products is not None and _is_direct(variant):
+        return "direct"
+    buffers = variant.plan.buffers if variant.plan else ()
+    written = sum(b.bytes for b in buffers if b.role is Role.OUTPUT)
+    alone = written > 0 and bounds.io_bytes == written
+    return "its results alone: reads not examined" if alone else "its data alone"
 
 
 def sums_on_chip(variant: Variant, word: int = WORD) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from codegen.compile import Generated, generate
+from codegen.plan import Buffer, Plan, Role
 from constraints.devices import profile
 from explore.bounds.least_bytes import moved_bytes
 from explore.bounds.least_traffic import Products, Windows
@@ -231,21 +232,29 @@ def test_each_algorithm_is_held_to_a_bound_of_its_own(family: str) -> None:
     made = Variant("a", family, (), tile=tile, flops=4 * 10**9, chip_bytes=4096)
     least, volume = least_traffic(made, bounds), dataflow_traffic(made, bounds)
     if family == "winograd":
-        assert bound_of(made, known) == "Winograd's"
+        assert bound_of(made, bounds) == "Winograd's"
         assert least == ceil(4 * (known.winograd(2, 1024) or 0))
     elif family in {"strassen", "fgfft", "fft"}:
-        assert (bound_of(made, known), least, volume) == ("its data alone", 100, None)
+        assert (bound_of(made, bounds), least, volume) == ("its data alone", 100, None)
     else:
-        assert bound_of(made, known) == "direct"
+        assert bound_of(made, bounds) == "direct"
         assert (least, volume) == (ceil(4 * known.direct(1024)), ceil(4 * known.volume(1024)))
 
 
 def test_winograds_bound_is_of_square_windows_of_step_1() -> None:
     made = Variant("a", "winograd", (), tile=2, chip_bytes=4096)
     rows = Products(10**9, 10, 3.0, (SQUARE[0], Windows(1, 1, 28, 28)))
-    assert bound_of(made, rows) == "its data alone"
-    assert least_traffic(made, Bounds(1, 100, products=rows)) == 100
-    assert bound_of(made, None) == "its data alone"
+    bounds = Bounds(1, 100, products=rows)
+    assert bound_of(made, bounds) == "its data alone"
+    assert least_traffic(made, bounds) == 100
+    assert bound_of(made, Bounds(1, 100)) == "its data alone"
+
+
+def test_a_bound_of_results_alone_says_so() -> None:
+    out = Buffer("out", "float", (25,), 100, Role.OUTPUT)
+    made = Variant("a", "fft", (), plan=Plan((), (out,), 100, 0))
+    assert bound_of(made, Bounds(1, 100)).startswith("its results alone")
+    assert bound_of(made, Bounds(1, 104)) == "its data alone"
 
 
 def test_winograds_bound_is_of_tiles_without_padding() -> None:

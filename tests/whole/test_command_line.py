@@ -197,6 +197,6 @@ def test_families_are_listed_a_line_each_and_nothing_is_derived(
     assert [line.split()[0] for line in lines] == list(FAMILIES)
     assert lines[0].split(maxsplit=3)[1:3] == ["1", "form"]
     assert "refused" not in "".join(lines)
-    assert hint.startswith("--list --family F ")
+    assert hint.startswith("forms that exist; --list --family F ")
     assert rewrites([alexnet, "--list", "--family", "strassen", "--set", "W=19"]) == 0
     assert "parameters" in capsys.readouterr().out
