@@ -1,4 +1,4 @@
-"""The worth of each part of a run's fastest variant: the variant is made again without that part,
+"""What each part of a run's fastest variant is worth: the variant is made again without that part,
 and timed.
 
 Nothing is searched for: family, form and parameters are those of the variant, but for the part that
@@ -62,8 +62,8 @@ PARTS: dict[str, Callable[[str, Mapping[str, int]], Point]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of a part: how many times longer the variant takes without it, or why that is not
-    known."""
+    """The cost of leaving a part out: how many times longer the variant takes (`times`), or, where
+    that is None, why it is not known (`note`)."""
 
     part: str
     times: float | None
@@ -89,8 +89,8 @@ def loads_vectors(made: Generated) -> bool:
 
 
 def whole(program: Program, records: Sequence[Record]) -> Record:
-    """The record of the fastest variant that has as many of the parts (`PARTS`) as any variant of
-    the run; a UserError if no variant ran to the end."""
+    """The record of the fastest of those variants of a run that have the most of the parts
+    (`PARTS`); a UserError if no variant ran to the end."""
     found = usable(records)
     if not found:
         raise UserError(

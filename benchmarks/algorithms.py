@@ -96,8 +96,8 @@ def explored(layer: Layer, given: argparse.Namespace, name: str, **options: Any)
 
 
 def vgg(layer: Layer, given: argparse.Namespace) -> Row:
-    """The row of a VGG layer: our fastest and our smallest variant. For layer 2, a figure of the
-    front of time and memory is written too."""
+    """The row of a layer of VGG-16: the time and memory of our fastest and of our smallest variant.
+    For layer 2, a figure of the front of time and memory is written, too."""
     run = explored(layer, given, "vgg")
     fastest, smallest = (pick(run.records, which) for which in ("fastest", "smallest"))
     bounds = run.environment.bounds
@@ -127,8 +127,8 @@ def program_of(layer: Layer) -> Program:
 
 
 def plainest(program: Program, family: str, given: argparse.Namespace) -> tuple[int, int]:
-    """The bytes of memory that a family's plainest form needs in all at a legal point, and the
-    bytes of its temporaries."""
+    """The bytes of memory that a family's plainest form takes for a program at a legal point: in
+    all, and of temporaries alone."""
     concrete, _ = lowered_at(program, family, None, {}, profile_of(choose(given.device)))
     known = quantities(concrete)
     return memory_at(known, {}), workspace_at(known, {})
@@ -139,7 +139,7 @@ def plainest(program: Program, family: str, given: argparse.Namespace) -> tuple[
 
 def im2win(layer: Layer, given: argparse.Namespace) -> Row:
     """The row of a layer: time and memory of each way to store windows, then the times of im2win
-    without one of its parts."""
+    without each one of its parts."""
     runs = {m: explored(layer, given, m, families=(m,)) for m in METHODS}
     best = {method: pick(run.records) for method, run in runs.items()}
     needs = {method: plainest(program_of(layer), method, given) for method in METHODS}
@@ -156,8 +156,8 @@ def im2win(layer: Layer, given: argparse.Namespace) -> Row:
 
 
 def _stored(timed: Record, plain: int) -> str:
-    """The text of three numbers: the time of the variant `timed`, the bytes that the plainest form
-    of its family stores (`plain`), and the bytes that it stores itself."""
+    """A cell of the table with three numbers: the time of the variant `timed`, the bytes that the
+    plainest form of its family stores (`plain`), and the bytes that the variant stores."""
     return f"{_time(timed)}, {show_bytes(plain)}, {show_bytes(timed.workspace_bytes)}"
 
 
@@ -169,8 +169,8 @@ def sorted_by_part(costs: Sequence[Cost]) -> list[Cost]:
 
 
 def alexnet(layer: Layer, given: argparse.Namespace) -> Row:
-    """The row of a layer, with and without the domain io-optimal: legal points, and variants until
-    a search is near its best."""
+    """The row of a layer, with the domain io-optimal and without: the number of legal points, and
+    of variants until a search is near its best."""
     program, device = program_of(layer), profile_of(choose(given.device))
     whole, near = (
         sum(_count(program, family, device, domain) for family in NARROWED)

@@ -1,5 +1,5 @@
-"""The exact choice of layers' variants under a budget beside the greedy one, which gives each layer
-in turn its fastest variant that still fits. Both choose from the same measured variants.
+"""The exact choice of layers' variants under a budget, compared with a greedy choice, which gives
+each layer in turn its fastest variant that still fits. Both choose from the same measured variants.
 
     python -m benchmarks.budgets squeezenet resnet18 mobilenet_v2 … [--size 112] [--tried 12]
 

@@ -1,4 +1,5 @@
-"""Runs on clusters: several devices at once, and hosts of their own.
+"""Runs on clusters, compared with runs without: on several devices at once, with workers that are
+lost, and on another host.
 
     python -m benchmarks.cluster speedup [--layer vgg-7] [--variants 1000] [--own 0,1] [--jobs N]
     python -m benchmarks.cluster alike   [--variants 12]
@@ -60,8 +61,8 @@ where K = 4, M = 32, N = 515
 
 @contextmanager
 def cluster_of(own: Sequence[int], jobs: int) -> Iterator[Any]:
-    """A cluster on this machine: a worker for each device number in `own`, and `jobs` workers
-    without a device, which build."""
+    """The context of a cluster on this machine: it has a worker for each device number in `own`,
+    and `jobs` workers without a device, which build."""
     from distributed import Nanny, Scheduler, SpecCluster
 
     owned = [{f"{PREFIX}{number}": 1} for number in own] + [{} for _ in range(jobs)]
@@ -88,8 +89,8 @@ def say(line: str) -> None:
 
 
 def speedup(given: argparse.Namespace) -> None:
-    """Compare how many of the same variants one device measures in a second, and several devices at
-    once."""
+    """Compare how many variants a second are measured with all devices that `given` names, and with
+    one of them; the variants are the same."""
     own, begun = [int(n) for n in given.own.split(",")], time.monotonic()
     source, sizes = source_of(given.layer)
     options = Options.of(
@@ -198,7 +199,7 @@ def _levels(pool: Any) -> list[Level]:
 
 def alike(given: argparse.Namespace) -> None:
     """Compare a run without a cluster with a run on three workers, of which one is killed and one
-    stopped."""
+    is stopped: both must have the same variants and kernels."""
     options = Options(variants=given.variants, strategy="random", jobs=1, families=("registers",))
     source, said, target = Source(TINY, "tiny"), list[str](), target_of(None, None, ())
     here, _ = start(source, options, target, given.out / "here", False)
@@ -235,8 +236,8 @@ def _pid_of(client: Any, worker: str) -> int:
 
 
 def _lose(folder: Path, killed: int, stopped: int) -> None:
-    """Kill the process `killed` when a run's folder has two outcomes, and stop the process
-    `stopped` when it has four."""
+    """Kill the process `killed` as soon as the run in `folder` has two outcomes, and stop the
+    process `stopped` as soon as it has four."""
     _await_outcomes(folder, 2)
     os.kill(killed, signal.SIGKILL)
     _await_outcomes(folder, 4)
@@ -256,8 +257,8 @@ def _await_outcomes(folder: Path, count: int) -> int:
 
 
 def hosts(given: argparse.Namespace) -> None:
-    """Explore with the workers of another host (a network namespace), and cut the link to it for
-    some seconds while it measures."""
+    """Explore a program with workers on another host (a network namespace), and cut the link to
+    that host for some seconds while they measure."""
     options = Options(variants=given.variants, strategy="random", jobs=1, families=("registers",))
     said, cut = list[str](), list[str]()
     with (
@@ -304,8 +305,8 @@ def _cut(link: str, folder: Path, seconds: float, told: list[str]) -> None:
 
 @contextmanager
 def two_hosts() -> Iterator[tuple[str, str]]:
-    """The context of another host on this machine: the names of a network namespace and of the link
-    to it, which are removed in the end."""
+    """The context in which this machine has a second host: yields the names of a network namespace
+    and of the link to it, which are removed in the end."""
     namespace, link = f"convlift-{os.getpid()}", f"cl{os.getpid()}"
     taken = subprocess.run(["ip", "route"], check=True, capture_output=True, text=True).stdout
     if HERE.rpartition(".")[0] in taken:

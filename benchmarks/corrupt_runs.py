@@ -42,7 +42,8 @@ def small_run(folder: Path, device: str | None) -> Path:
 
 
 def main() -> None:
-    """Run the benchmark with the command's arguments."""
+    """Corrupt copies of a small run as the command-line arguments say, and print the table of
+    faults."""
     parser = argparse.ArgumentParser("python -m benchmarks.corrupt_runs")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)

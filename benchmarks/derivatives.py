@@ -1,5 +1,5 @@
-"""Transposed convolutions and gradients beside PyTorch's, which must be installed; fails if any is
-wrong.
+"""Transposed convolutions and gradients, compared with those of PyTorch, which must be installed;
+fails if any is wrong.
 
     python -m benchmarks.derivatives cases               the ConvTranspose cases of the onnx package
     python -m benchmarks.derivatives transposed [--count 300] [--seed SEED]

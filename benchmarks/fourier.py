@@ -32,8 +32,8 @@ where C = {channels}, W = {image}, N = {batch}, K = {side}, P = {pad}
 
 
 def fastest(options: argparse.Namespace, side: int, family: str) -> tuple[float, str]:
-    """The time in nanoseconds and the form of a family's fastest variant, for kernels of this
-    side."""
+    """The time in nanoseconds, and the form, of a family's fastest variant for kernels of `side` ×
+    `side`."""
     sizes = {name: getattr(options, name) for name in ("channels", "image", "batch")}
     text = CONV.format(side=side, pad=side // 2, **sizes)
     with TemporaryDirectory() as folder:
@@ -53,8 +53,8 @@ def fastest(options: argparse.Namespace, side: int, family: str) -> tuple[float,
 
 
 def line(options: argparse.Namespace, side: int, families: list[str]) -> str:
-    """The row of a table for kernels of this side: the time of each family and its ratio to that of
-    `--against`, or the reason why the family has no variant."""
+    """The row of a table for kernels of `side` × `side`: the time of each family and its ratio to
+    that of the family `--against`, or the reason why the family has no variant."""
     cells, found = [], dict[str, tuple[float, str]]()
     for family in families:
         try:

@@ -55,8 +55,8 @@ SECONDS = 300  # for a program's kernels on a device
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """A gradient by a family in a form at a point: its plan, and the machine epsilons it may
-    lose."""
+    """A gradient lowered by a family in a form at a point (`words` names these): its plan, and how
+    many machine epsilons its result may be off."""
 
     words: str
     family: str
@@ -152,7 +152,8 @@ def _try(p: Program, family: str, r: Random) -> Try | None:
 
 
 def run(folder: Path, device: str | None, jobs: int) -> int:
-    """Run the tries in a folder on a device; returns how many are wrong."""
+    """Run the tries of all files in `folder` on a device, by `jobs` processes at once; returns how
+    many are wrong."""
     files, start = sorted(folder.glob("*.pickle.gz")), time()
     tally, wrong, most = Counter[str](), 0, 0.0
     with ThreadPoolExecutor(jobs) as pool:

@@ -47,7 +47,7 @@ CLOSE = 2  # the fastest variants of a search are measured once more, beside the
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer: its program, and the sizes that are set in it."""
+    """A layer of a network: the file of its program, and the sizes that are set in it."""
 
     name: str
     file: Path
@@ -68,8 +68,9 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A layer as measured: our points, the fastest first; the best point of each peer; and the
-    peers that do not apply, with the reason."""
+    """The measurements of a layer: our points, the fastest first; the best point of each peer; the
+    peers that do not apply, with the reason (`without`); how many variants were tried, in how many
+    seconds."""
 
     layer: str
     flops: int
@@ -104,8 +105,8 @@ def layers(names: Sequence[str], n: int | None) -> Iterator[Layer]:
 
 
 def _batched(layer: Layer, n: int | None) -> Layer:
-    """The layer on n images; unchanged if n is None. A UserError if its program has no size N for
-    images."""
+    """The layer with its size N set to n, the number of images; unchanged if n is None. A UserError
+    if its program has no size N."""
     if n is None:
         return layer
     if "N = " not in layer.file.read_text():
@@ -208,8 +209,8 @@ def _again(record: Record, found: Sequence[Duel], i: int) -> Point:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The Markdown table of these rows, with geometric means of the ratios, further peers, and the
-    variants that were timed."""
+    """The Markdown table of these rows with the geometric means of their ratios, followed by lines
+    on further peers and on the variants that were timed."""
     lines = [
         "| layer | ours | GFLOP/s | of ceiling | memory | peer | memory | peer / ours "
         "| within the peer's memory | peer / ours |",

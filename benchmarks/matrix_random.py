@@ -94,7 +94,8 @@ def drawn(seed: str) -> Case | None:
 
 
 def _made(p: Program, form: Form, random: Random) -> tuple[Plan, Mapping[str, int]] | None:
-    """The plan of a program in a form at a random point; None if the form does not apply."""
+    """The plan of the program p in a form at a random legal point, and the point; None if the form
+    does not apply or has no point."""
     try:
         low = lower(p, form)
         found = points(low, H200, 1, random.randrange(2**31))[1]

@@ -47,8 +47,8 @@ class Sample:
     point: dict[str, int]
 
     def differences(self, max_work_group: int) -> list[str]:
-        """A message for each amount that inference and the generated code of this point disagree
-        about; groups have at most `max_work_group` items."""
+        """A message for each amount of this point that inference and the generated code do not have
+        in common; groups have at most `max_work_group` items."""
         made = generate(bound(self.program, self.point), max_work_group=max_work_group)
         found = disagreements(quantities(self.program), self.point, made)
         return [*found, *local_differences(quantities(self.program), self.point, made.plan)]
@@ -56,7 +56,7 @@ class Sample:
 
 def local_differences(known: Quantities, point: dict[str, int], plan: Plan) -> Iterator[str]:
     """A message for each kernel of the plan whose text declares more or fewer local bytes than
-    `known` says for the point."""
+    inference (`known`) says for the point."""
     for k, kernel in zip(known.kernels, plan.kernels, strict=True):
         inferred, taken = local_at(k, point), declared_bytes(kernel.text)
         if inferred != taken:
@@ -75,8 +75,8 @@ def declared_bytes(text: str) -> int:
 
 
 def samples(layers: Sequence[str], limits: Profile, seed: int) -> Iterator[Sample]:
-    """The points of all families on these layers that are legal within `limits`, family after
-    family in turn; another seed draws other points."""
+    """Legal points (within `limits`) of all families on these layers, one family after the other in
+    turn; another seed draws other points."""
     cells = [_of_family(layer, family, limits, seed) for layer in layers for family in FAMILIES]
     return (found for found in chain.from_iterable(zip_longest(*cells)) if found is not None)
 

@@ -51,7 +51,8 @@ class Trials:
     least_s: float = LEAST_S
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Try the mutants, several at a time; True, as pytest has nothing left to do."""
+        """Try the mutants, several at a time, in place of running the tests; True, which tells
+        pytest that nothing is left to run."""
         if session.testsfailed or not self.mutants:
             return True
         items = {item.nodeid: item for item in session.items}
@@ -132,7 +133,7 @@ def _limit(processor_s: float) -> None:
 
 def tried(top: Path, m: Mutant, fails: Callable[[], bool]) -> Answer:
     """The answer on a mutant: a fork of this process puts the mutant's code into the loaded
-    function, calls `fails`, and ends with a status that says what it found."""
+    function, and calls `fails`; its exit status says whether that found a failing test."""
     process = FORK.Process(target=_test, args=(top, m, fails))
     process.start()
     process.join()
@@ -144,8 +145,8 @@ def tried(top: Path, m: Mutant, fails: Callable[[], bool]) -> Answer:
 
 
 def _test(top: Path, m: Mutant, fails: Callable[[], bool]) -> None:
-    """In a fork: put the mutant's code into its function, run tests by `fails`, and exit with a
-    status that says whether one failed."""
+    """In a fork of the process: put the mutant's code into its function, run tests by `fails`, and
+    exit with a status that says whether one failed."""
     _silence()
     os.chdir(top)
     if not exchange(top / m.file, m):

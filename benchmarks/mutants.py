@@ -55,7 +55,8 @@ class Outcome:
 
 
 def main() -> None:
-    """Run the benchmark with the command's arguments."""
+    """Draw mutants, try those without an outcome in the file, and print the table, as the
+    command-line arguments say."""
     given = _arguments()
     file = Path(given.out)
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -131,14 +132,15 @@ def covering(area: str, m: Mutant, names: Sequence[str]) -> list[str]:
 
 
 def laws_of(m: Mutant, source: bytes) -> list[str]:
-    """The law that a mutant of a file with this source changes, as a list of one name; the names of
-    all laws of the file if it changes none of them, but a function that they call."""
+    """The names of the laws that a mutant of a file (its text is `source`) may change: the one law
+    that it is in; or all laws of the file, if it is in a function that laws call."""
     laws = [name.decode() for name in RULE.findall(source)]
     return [law for law in laws if law == m.function.partition(".")[0]] or laws
 
 
 def do_not_shrink() -> None:
-    """Make hypothesis stop at the first example that fails, as a mutant needs no smallest one."""
+    """Make Hypothesis stop at the first example that fails, without looking for a smaller one,
+    which a mutant's trial does not need."""
     settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate))
     settings.load_profile("mutants")
 

@@ -188,7 +188,7 @@ def _replacements(e: ast.expr) -> Iterator[ast.expr]:
 
 
 def _bracketed(e: ast.expr) -> ast.expr:
-    """The expression between brackets, so that it can stand wherever another did."""
+    """The expression e in brackets, so that it can stand in place of any expression."""
     return ast.Name(f"({ast.unparse(e)})")
 
 

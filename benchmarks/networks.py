@@ -58,7 +58,7 @@ def shapes_of(model: Any, size: int) -> dict[str, list[int]]:
 
 
 def session(model: Any) -> Any:
-    """A session of onnxruntime for a model, on the processor."""
+    """A session of onnxruntime for a model, on the CPU."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -1,4 +1,5 @@
-"""Convolutions of odd shapes: every family equals the interpreter, or says why it refuses.
+"""A check on convolutions of odd shapes: every family gives the interpreter's results, or says why
+it refuses.
 
     python -m benchmarks.odd_shapes [--count N] [--points 1] [--device D] [--families im2col,…]
 
@@ -73,7 +74,7 @@ def covering(every: list[Shape], random: Random) -> Iterator[Shape]:
 
 
 def pairs(shape: Shape) -> set[tuple[tuple[str, int], ...]]:
-    """The pairs ((name, value), (name, value)) of two sizes of a shape."""
+    """The pairs of two sizes of a shape, each size as (name, value)."""
     return set(combinations(shape.items(), 2))
 
 
@@ -126,7 +127,7 @@ def outcomes(
 
 
 def impossible(lowering: Lowering, device: Profile) -> str:
-    """The reason why no point of a lowering is legal on a device."""
+    """The reason why a lowering has no legal point on a device."""
     system = constraints(lowering, device)
     core = Solver(system).feasible().core
     return explain(core, system.parameters) if core else "no point on the ladder"

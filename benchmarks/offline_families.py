@@ -1,6 +1,6 @@
-"""Variants of every family, compiled for devices that are not here: whether each compiles or is
-refused in words, which spill, and whether the products of the compiler's code are those that the
-plan makes.
+"""Variants of every family, compiled for devices that are not here: which are compiled or refused
+with a message, which spill registers, and whether the compiled code makes as many products as the
+plan.
 
     python -m benchmarks.offline_families [--devices mali-g72,mali-g610] [--programs quickstart]
                                           [--families lift] [--variants 40] [--limit 60] [--seed 0]
@@ -52,8 +52,9 @@ GUARDED = 0.06  # of the products, that guards may leave out: those of padding
 
 @dataclass(slots=True)
 class Row:
-    """What came of the variants of one family: how many were made, compiled, spilled, had products
-    counted, and had as many as the plan; and why others failed."""
+    """The counts of one family's variants: how many were drawn, were compiled, spilled registers,
+    had code whose products could be counted, and made as many products as the plan; and by reason
+    how many failed."""
 
     variants: int = 0
     compiled: int = 0
@@ -64,7 +65,8 @@ class Row:
 
 
 def main() -> None:
-    """Compile variants as the arguments say, and print the rows."""
+    """Compile variants as the arguments say, and print a row for each device, program and
+    family."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--devices", default=",".join(DEVICES))
     parser.add_argument("--programs", default=",".join(PROGRAMS))
@@ -99,7 +101,8 @@ def _told(device: str, program: str, family: str, row: Row) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The compiling of variants for one device."""
+    """Compiles variants for one device (its profile) in the processes of `pool`; `limit` is the
+    most seconds for a kernel."""
 
     profile: Profile
     toolchain: Toolchain
@@ -107,7 +110,8 @@ class Bench:
     limit: float
 
     def row(self, program: Program, family: str, count: int, seed: int) -> Row:
-        """What comes of so many variants of a family."""
+        """The counts of up to `count` variants of a family for a program, drawn with `seed` and
+        compiled."""
         row = Row()
         try:
             drawn = list(islice(self._drawn(program, family, count, seed), count))
@@ -122,7 +126,8 @@ class Bench:
     def _drawn(
         self, program: Program, family: str, count: int, seed: int
     ) -> Iterator[tuple[Derived, Variant]]:
-        """Variants of each form of a family in turn."""
+        """The variants of a family for a program, one of each form in turn, each with its derived
+        form; a UserError if there is none."""
         todo = tasks(program, self.profile, families=(family,), budget=4 * count, seed=seed)
         results = [derive(task) for task in todo]
         found = [d for d in results if isinstance(d, Derived)]
@@ -132,7 +137,8 @@ class Bench:
         return (each for turn in turns for each in turn if each is not None)
 
     def _made(self, form: Derived, variant: Variant, row: Row) -> Generated | None:
-        """The generated and proved kernels of a variant; None if that failed."""
+        """The kernels of a variant of `form`, generated and proved; None if that failed, with the
+        reason counted in `row`."""
         row.variants += 1
         known = self.profile
         try:
@@ -151,8 +157,8 @@ class Bench:
         return generated
 
     def _compiled(self, generated: Generated, variant: Variant, row: Row) -> None:
-        """Compile the kernels of a variant that run at each inference, and count what came of
-        them."""
+        """Compile the kernels that a variant runs at each inference, and count in `row` whether
+        they are compiled, spill, and make as many products as the plan."""
         launches = {k.name: k for k in generated.plan.kernels if not k.prepack}
         todo = [
             CompileKernel(

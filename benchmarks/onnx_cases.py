@@ -1,5 +1,5 @@
-"""The cases of `onnx.backend.test`, on a device: how many pass, how many are refused by name, and
-how many are wrong (any wrong one is a fault).
+"""The cases of `onnx.backend.test` on a device: how many pass, how many are refused with a message,
+and how many are wrong (each of which is a fault of ours).
 
     python -m benchmarks.onnx_cases [PART-OF-A-NAME …] [--of Conv,Gemm] [--all]"""
 
@@ -23,7 +23,7 @@ from ir.errors import Unsupported, UserError
 
 
 def cases() -> Iterator[Any]:
-    """The cases of the `onnx` package whose models are single nodes."""
+    """The cases of the `onnx` package whose models consist of a single node."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from onnx.backend.test.case.node import collect_testcases

@@ -33,7 +33,7 @@ At = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A program at small sizes, and the index of the result that is looked at."""
+    """A program at small sizes, and the index of the result whose inputs are shown."""
 
     name: str
     sizes: Mapping[str, int]
@@ -126,9 +126,9 @@ class Drawing:
     def panels(self) -> Mask:
         """The marks as an array with the axes (panel row, panel column, row, column).
 
-        Of an array of three dimensions or more, the innermost one counts panels, as the channels of
-        an image do; of a constant of three dimensions the outermost one does, as kernels do.
-        """
+        Of an array of three dimensions or more, each index of the innermost dimension (the channels
+        of an image) has a panel; of a constant of three dimensions, each index of the outermost one
+        (a kernel) has one."""
         xs = self.marked.reshape(1, -1) if self.marked.ndim < 2 else self.marked
         if xs.ndim == 2:
             return xs[None, None]
@@ -170,7 +170,7 @@ class Drawing:
 
 
 def _stacked(drawn: list[Drawing]) -> list[tuple[float, Drawing]]:
-    """Each drawing with the height at which its upper edge is, one below the other."""
+    """Each drawing with the position of its upper edge, so that they stand one below the other."""
     tops = [0.0]
     for d in drawn[:-1]:
         tops.append(tops[-1] + d.height + SPACE / 2)

@@ -139,7 +139,8 @@ def reference(folder: Path, layer: str) -> Path:
 
 
 class Report:
-    """The counts of points for the table, the file of results, and the messages on progress."""
+    """A report in the making: the counts of points for the table, the file of results, and the
+    messages on progress."""
 
     def __init__(self, out: TextIO | None) -> None:
         self.rows: dict[Cell, Row] = defaultdict(Row)
@@ -177,8 +178,8 @@ class Report:
             print(json.dumps(line), flush=True)
 
     def read(self, line: Mapping[str, Any]) -> None:
-        """Count the point of a line of the file of results, whether it was just tried or in an
-        earlier run."""
+        """Count the point that a line of the file of results is about, which was tried just now or
+        in an earlier run."""
         row = self.rows[line["layer"], line["family"]]
         row.said[line["said"]] += 1
         row.seconds += line["wall"]

@@ -1,5 +1,5 @@
-"""Random quantised convolutions by every family: all bits are those of ONNX's reference or of
-TFLite's arithmetic.
+"""Random quantised convolutions by every family: all bits of the results are compared with ONNX's
+reference or TFLite's arithmetic.
 
     python -m benchmarks.quantised [--count 200] [--seed SEED] [--device D]
 

@@ -50,8 +50,8 @@ def options_for(size: str, variants: int) -> Options:
 
 
 def explored(size: str, variants: int, folder: Path, records: Path | None) -> Run:
-    """The run of the layer with these sizes in a folder, with the record book `records` or (None)
-    with none; a run that the folder has already is continued."""
+    """The run of the layer with these sizes (`size`) in a folder, with the record book `records`,
+    or without one if that is None; a run that is in the folder is continued."""
     if (folder / "run.sqlite").exists():
         return resume(folder, records or False)[0]
     source, target = Source(LAYER, "quickstart.lift"), target_of(None, None, ())
@@ -105,8 +105,8 @@ def again(given: argparse.Namespace) -> None:
 
 
 def writers(given: argparse.Namespace) -> None:
-    """Let two processes write to one record book, kill one after the other, and check that no entry
-    is lost."""
+    """Let two processes write to one record book, kill one or the other now and then, and check
+    that no entry is lost."""
     file, said = given.out / "written.sqlite", [set[str](), set[str]()]
     running = [_writer(file, seed, given.out) for seed in (0, 1)]
     until, killed = time.monotonic() + given.seconds, 0

@@ -1,5 +1,5 @@
-"""A check whether a change of the code alters what is generated, over variants of all families and
-examples.
+"""A check whether a change of our code alters what is generated: variants of all families and
+examples are printed, and compared with what was printed before the change.
 
 It prints a line for each of some hundreds of variants: the number of points of its form, its
 derivation, and its OpenCL text.

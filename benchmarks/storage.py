@@ -83,7 +83,8 @@ kernel void copy(global const {t} *restrict xs, global {t} *restrict out) {{
 @dataclass(slots=True)
 class Way:
     """A layer lowered in one form at one point (`words`) and built, with its inputs, the bytes of
-    its image and results (`moved`), and the times of its runs so far."""
+    its image and results (`moved`), buffers on the device with inputs (`there`), and the times of
+    its runs so far."""
 
     words: str
     built: Program
@@ -105,7 +106,8 @@ class Way:
         self.device_ms.append(taken.low_ns / 1e6)
 
     def copied(self) -> Mapping[str, Any]:
-        """Buffers on the device with copies of the inputs that are not constants."""
+        """New buffers on the device, by name, with copies of those inputs that are not
+        constants."""
         names = [b.name for b in self.built.plan.buffers if b.role is Role.INPUT]
         return {n: self.built.to_device(self.inputs[n]).buffer for n in names}
 
@@ -116,7 +118,8 @@ class Way:
 
 
 def layer(name: str, t: str, megabytes: int) -> Source:
-    """The program of a layer, with numbers of type t in and out."""
+    """The program of the layer `name`, with numbers of type t in and out; its image has `megabytes`
+    as floats."""
     c = CHANNELS.get(name, 64)
     width = int((megabytes * 2**20 / 4 / c) ** 0.5)
     sizes = f"where C = {c}, W = {width}, H = {width}"
@@ -168,8 +171,8 @@ def built(
 
 
 def best(name: str, t: str, session: Session, given: argparse.Namespace) -> Way:
-    """The fastest of some random ways of lowering the layer `name` with numbers of type t. They are
-    timed on an image of half the size, and after each round the slower half of them is dropped."""
+    """The fastest of some random ways to lower the layer `name` with numbers of type t. All are
+    timed on an image of half the size; after each round, the slower half is dropped."""
     source = layer(name, t, given.megabytes // 2)
     racing = [(built(source, *way, session, given), way) for way in ways(name, t, session, given)]
     alike([way for way, _ in racing])
@@ -187,7 +190,7 @@ def best(name: str, t: str, session: Session, given: argparse.Namespace) -> Way:
 
 
 def alike(ways: Sequence[Way]) -> None:
-    """Let ways of one layer and one type share the inputs of the first."""
+    """Let all these ways, of one layer and one type, use the inputs of the first one."""
     there = ways[0].copied()
     for way in ways:
         way.inputs, way.there = ways[0].inputs, there
@@ -223,8 +226,8 @@ def copy(moved: int, session: Session) -> Way:
 
 
 def compare(name: str, session: Session, given: argparse.Namespace) -> None:
-    """Time the layer `name` with each type of numbers, and print a line for each, and one for the
-    copy of its bytes."""
+    """Time the layer `name` with each type of numbers and a copy of as many bytes, in turns, and
+    print a line for each of them."""
     found = {t: best(name, t, session, given) for t in given.types.split(",")}
     copies = {t: copy(way.moved, session) for t, way in found.items()}
     last = [(t, way) for t in found for way in (found[t], copies[t])]
@@ -256,8 +259,8 @@ def told(name: str, t: str, way: Way, copied: Way, floats: Way, session: Session
 
 
 def options_of(words: str | None, types: str) -> argparse.ArgumentParser:
-    """The options of a benchmark of these layers, with a help text and the types it takes by
-    default."""
+    """The command-line options of a benchmark of these layers: `words` is its help text, `types`
+    the types of numbers that it takes by default."""
     options = argparse.ArgumentParser(description=words)
     options.add_argument("layers", nargs="*", metavar="LAYER", default=list(LAYERS))
     options.add_argument("--device")

@@ -57,8 +57,9 @@ def best(name: str, t: str, session: Session, given: argparse.Namespace) -> list
 
 
 def compare(name: str, session: Session, given: argparse.Namespace) -> None:
-    """Search for the layer `name` with each type of numbers, and time the fastest variants in
-    turns; print a line for the fastest of each type, and one for the copy of its bytes."""
+    """Search for the layer `name` with each type of numbers, time the fastest variants and copies
+    of as many bytes in turns, and print a line for the fastest variant of each type and for its
+    copy."""
     found = {t: best(name, t, session, given) for t in given.types.split(",")}
     copies = {t: copy(ways[0].moved, session) for t, ways in found.items()}
     for ways in found.values():

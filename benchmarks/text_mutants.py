@@ -63,7 +63,7 @@ def drawn(random: Random, name: str, family: str) -> Plan | None:
 
 
 def sample(plan: Plan, random: Random) -> Iterator[Mutant]:
-    """A few mutants of each kind of the plan."""
+    """A few mutants of each kind of a plan, drawn at random."""
     kinds: dict[str, list[Mutant]] = defaultdict(list)
     for mutant in mutants(plan):
         kinds[mutant.kind].append(mutant)

@@ -52,8 +52,8 @@ CUT = {"clipped": lambda t: torch.clamp(t, -0.5, 0.5)}
 
 
 def convolution(x: Chain) -> None:
-    """Add a random convolution to a program: in groups or not, with strides and dilations, any
-    edges, a bias or not."""
+    """Add a random convolution to a program: perhaps in groups, with a bias, with strides and
+    dilations, and with any kind of padding."""
     r, d = x.r, x.d
     k, steps, apart, pads = geometry(x, 3 if d < 3 else 2)
     edge = r.choice(("pad", "pad", *EDGES)) if d < 3 else "pad"
@@ -217,7 +217,8 @@ LAYERS = (numbers, pooling, softmax, normalised, excited, residual, upsampled, t
 
 
 def chain(r: Random) -> Chain:
-    """A random program: a convolution, up to two more layers, perhaps another convolution."""
+    """A random program with its function of PyTorch: a convolution, up to two more layers, perhaps
+    another convolution."""
     d = r.choice((1, 2, 2, 2, 3))
     sides = [r.randint(3, 7) if d < 3 else r.randint(2, 4) for _ in range(d)]
     x = Chain(d, sides, r.randint(1, 4), r)

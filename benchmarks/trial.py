@@ -82,8 +82,9 @@ class Derive:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A derived form with the points to try: its program with what was inferred of it, pickled
-    (`known`), and the known error of its derivation (`rounding`)."""
+    """A form of a family that was derived for a layer, with the points to try: its program with
+    what was inferred of it, pickled (`known`), and the known error of its derivation
+    (`rounding`)."""
 
     layer: str
     family: str
@@ -159,7 +160,8 @@ def work(state: Bench, task: Refer | Derive | Try) -> Path | Form | Without | Tr
 
 
 def derive(task: Derive) -> Form | Without:
-    """The form of a task with its sampled points, or the reason why there are none."""
+    """The form that a task names, derived, with its sampled points; or the reason why it has
+    none."""
     where = (task.layer, task.family, task.form)
     try:
         found = lowering(program(task.layer), task.family, task.form)
@@ -187,7 +189,7 @@ def _inputs(layer: str) -> dict[str, Array]:
 
 
 def attempt(state: Bench, task: Try) -> Tried:
-    """The outcome of a point: `right`, or the first stage that failed with its reason."""
+    """The outcome of a task's point: `right`, or the first stage that failed and its reason."""
     tried = Tried()
     for stage, reason in _stages(state, task, tried.seconds):
         if reason:
@@ -197,8 +199,8 @@ def attempt(state: Bench, task: Try) -> Tried:
 
 
 def _stages(state: Bench, task: Try, seconds: dict[str, float]) -> Iterator[tuple[str, str]]:
-    """Each stage of a point with the reason why it failed, or an empty text; `seconds` gets the
-    time of each stage."""
+    """Each stage of trying a point with the reason why it failed, or with an empty text; the time
+    of each stage is put into `seconds`."""
     source, known = _known(task.form.known)
     with _timed("emit", seconds):
         try:

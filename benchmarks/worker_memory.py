@@ -21,7 +21,7 @@ GLANCE = 0.5  # seconds
 
 
 def main() -> None:
-    """Run the benchmark with the command's arguments."""
+    """Explore a program as the command-line arguments say, and print the memory of its workers."""
     parser = argparse.ArgumentParser("python -m benchmarks.worker_memory")
     parser.add_argument("file", nargs="?", default="examples/quickstart.lift")
     parser.add_argument("--variants", type=int, default=600)

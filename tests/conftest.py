@@ -13,8 +13,8 @@ from ir.errors import UserError
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C reach the processes that tests start: where the tests run in the background of a
-    script, it is ignored, and they would inherit that."""
+    """Let Ctrl-C reach the processes that tests start: a script that runs pytest in the background
+    makes it ignore Ctrl-C, and its processes would inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -36,7 +36,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Point the cache of builds to a temporary folder, and switch the record book off, so that the
-    user's are neither read nor changed. All processes that one call of pytest starts share the
+    user's own are neither read nor changed. All processes of one call of pytest share the
     folder."""
     mine = tmp_path_factory.getbasetemp()
     folder = (mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine) / "cache"

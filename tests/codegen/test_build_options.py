@@ -1,4 +1,5 @@
-"""Tests of the options by which a kernel's text learns what a device has."""
+"""Tests of the options with which a kernel is built, by which its text learns what the device
+has."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from ir.instructions.table import DOTS
 
 @dataclass(frozen=True)
 class Here:
-    """The facts of a device that options depend on, by pyopencl's names."""
+    """A made-up device: the facts that build options depend on, by pyopencl's names."""
 
     opencl_c_version: str = "OpenCL C 1.2 "
     extensions: str = "cl_khr_fp16"

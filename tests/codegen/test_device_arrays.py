@@ -1,4 +1,5 @@
-"""Tests of arrays that stay on the device between variants, and of what a call costs its host."""
+"""Tests of arrays that stay on the device from one variant's run to the next variant's, and of the
+processor time of a call."""
 
 import time
 from collections.abc import Callable
@@ -56,8 +57,8 @@ def test_an_array_of_the_device_that_does_not_fit_is_refused(scaled: Compiled) -
 
 
 def least_us(call: Callable[[], object]) -> float:
-    """The microseconds of processor time that a call costs its thread, in the quickest of a few
-    batches: other processes do not count."""
+    """The microseconds of processor time that a call takes on its thread, in the quickest of a few
+    batches; other processes do not count in it."""
     taken = []
     for _ in range(9):
         begun = time.thread_time_ns()

@@ -1,5 +1,5 @@
-"""Tests that the kernels of lowered programs compute what the interpreter computes, and that their
-text has the form that it should."""
+"""Tests that the kernels of lowered programs compute what the interpreter computes, and that the
+kernels' text has the expected form."""
 
 # key: program a lowered program's text
 

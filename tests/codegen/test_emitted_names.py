@@ -69,8 +69,8 @@ KNOWN = sorted(set(known()))
 
 
 def program(words: tuple[str, ...]) -> str:
-    """The text of a program that names one thing of each kind (function, array, variable …) by
-    these words, in order."""
+    """The text of a program that gives things of different kinds (function, array, variable …)
+    these words as names, in order."""
     name, xs, row, kept, x, acc, y = words
     return (
         f"{name}({xs} : [[float]5]4) = map({row} ->\n"

@@ -347,7 +347,7 @@ def run_c(text: str, env: Mapping[str, int], bits: int | None = None) -> int:
 
 class Reader:
     """A recursive-descent reader of C expressions: each method reads one level of the grammar and
-    returns a thunk."""
+    returns a function that computes the value."""
 
     def __init__(self, tokens: list[str], env: Mapping[str, int], bits: int | None) -> None:
         self.tokens, self.env, self.bits = tokens, env, bits
@@ -450,8 +450,8 @@ class Law:
 
 
 def laws(a: int, b: int, d: int, g: int, k: int, s: int) -> list[Law]:
-    """The laws of the index algebra with these numbers as divisors and coefficients, which are
-    constants in the compiler too."""
+    """The laws of the index algebra, with these numbers as the divisors and coefficients in
+    them."""
     m, ab, gd = 6, a * b, g * d
     in_block = z3.And(d * Q <= X, d * Q + d > X)
     in_grain = z3.And(Y >= 0, g > Y)

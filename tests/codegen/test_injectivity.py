@@ -1,5 +1,5 @@
-"""Tests of injectivity: work-items that are said to write different cells do so by brute force, and
-an index made of all digits of an id is always said to tell them apart."""
+"""Tests of injectivity: where work-items are said to write different cells, brute force finds that
+they do, and an index made of all digits of an id is always said to tell work-items apart."""
 
 # key: r radices
 

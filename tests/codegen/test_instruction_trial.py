@@ -1,5 +1,4 @@
-"""Tests of the trial of instructions: it finds exactly those instructions that a device carries
-out."""
+"""Tests of trying instructions on a device: exactly those that the device carries out are found."""
 
 from dataclasses import replace
 

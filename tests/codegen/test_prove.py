@@ -346,7 +346,7 @@ def test_the_least_value_that_is_assumed_is_proved_too() -> None:
 
 def test_bounds_that_follow_from_parts_of_guards_are_left_to_the_solver() -> None:
     """The guards i + 2·j < n and 2·i + j < n bound i + j below 2·n / 3, which only the solver
-    finds: an array of that size is proved, one that is a cell shorter refuted."""
+    finds: an array with room for that is proved, one that is a cell shorter is refuted."""
     i, j = (var(name, 0, 2**16 - 1) for name in ("gid0", "gid1"))
     asked = both(less(i + 2 * j, 100_000), less(2 * i + j, 100_000))
 
@@ -414,8 +414,8 @@ def test_barrier_in_a_branch_that_divides_groups_only_is_proved() -> None:
 
 
 def exchange(barrier: Barrier, space: Space) -> Kernel:
-    """A kernel in which every work-item writes a cell of a memory in `space`, passes the barrier,
-    and reads its neighbour's cell."""
+    """A kernel in which every work-item writes a cell of a memory in `space`, passes the barrier
+    `barrier`, and reads its neighbour's cell."""
     n = 8
     cell = Memory("cell", space, "float", n)
     out, item = a_global("out", n), var("lid0", 0, n - 1)
@@ -475,8 +475,8 @@ def test_variable_that_is_not_what_its_loop_says_is_not_proved() -> None:
 
 
 def test_skewed_local_rows_are_told_apart() -> None:
-    """A tile in rows of 16 that lie 17 apart, copied by 64 work-items in four turns: ranges prove
-    that no two of them write one cell."""
+    """For a tile in rows of 16 that lie 17 apart, copied by 64 work-items in four turns, ranges
+    prove that no two work-items write one cell."""
     tile, item = a_local("tile", 17 * 16), var("lid0", 0, 63)
 
     def turn(r: Index) -> list[Statement]:
@@ -664,7 +664,7 @@ class Maker:
         return self.random.choice([*self.ids, *self.loops, constant(1)])
 
     def index(self, memory: Memory) -> Index:
-        """A random index into a memory that gives each variable a digit of its own; in half of the
+        """A random index into `memory` that gives each variable a digit of its own; in half of the
         cases it is then changed, so that it may be wrong."""
         parts = self.random.sample(self.ids, len(self.ids))
         parts += [v for v in self.loops if self.random.random() < 0.6]

@@ -149,7 +149,7 @@ def test_tiles_taken_in_turns_are_proved_free_of_races_without_the_solver(
 
 
 def edited(kernel: Kernel, change: Callable[[int, Statement], Statement]) -> Kernel:
-    """The kernel with each statement s, the n-th of the kernel, replaced by change(n, s)."""
+    """The kernel with its n-th statement s replaced by change(n, s), for every n."""
     clock = iter(range(10**9))
 
     def block(body: Block) -> Block:
@@ -189,7 +189,7 @@ def unguarded(kernel: Kernel, which: int) -> Kernel:
 
 
 def places(kernel: Kernel, found: Callable[[Statement], bool]) -> list[int]:
-    """The numbers of the statements for which `found` is true."""
+    """The numbers of the kernel's statements for which `found` is true."""
     return [n for n, s in enumerate(statements(kernel.body)) if found(s)]
 
 

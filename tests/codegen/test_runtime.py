@@ -1,5 +1,5 @@
-"""Tests of the runtime on hand-written plans, on every device that works here: right results, and
-the messages on what goes wrong."""
+"""Tests of the runtime on hand-written plans, on every device that works here: results are right,
+and messages say what goes wrong."""
 
 import gc
 import os
@@ -60,7 +60,8 @@ def edited(plan: Plan, old: str, new: str) -> Plan:
 
 
 def adding(scalar: str = "float", body: str = "z[i] = x[i] + y[i];") -> Plan:
-    """A plan of one kernel that computes z = x + y, or whatever else `body` says."""
+    """A plan of one kernel that computes z = x + y on arrays of type `scalar`, or what `body` says
+    instead."""
     source = f"""kernel void add(global const {scalar} *x, global const {scalar} *y,
                                  global {scalar} *z) {{ int i = get_global_id(0); {body} }}"""
     if scalar == "half":
@@ -335,8 +336,8 @@ def test_a_temporary_read_before_it_is_written_gives_nan(sessions: tuple[Session
 
 
 def test_a_result_that_happens_to_be_the_poison_is_no_alarm(sessions: tuple[Session, ...]) -> None:
-    """A kernel copies data that hold the bits of both poisons: checking mode may not take them for
-    cells that were not written."""
+    """Checking mode does not take results for cells that were not written, if a kernel copies data
+    that hold the bits of both poisons."""
     for scalar, dtype in (("int", np.int32), ("float", np.float32)):
         x = numbers(1, dtype=dtype)
         for at, poisons in zip((3, 200), arrays.POISONS, strict=True):
@@ -455,8 +456,8 @@ def test_a_program_that_was_checked_is_timed_as_it_is(session: Session) -> None:
 
 
 def test_timing_takes_turns_among_the_buffers_that_it_is_given(session: Session) -> None:
-    """Two runs with two sets of buffers use one set each, so the output is that of the second
-    set."""
+    """Of two timed runs with two sets of buffers, each uses another set: the output is that of the
+    second set."""
     program = session.build(adding())
     turns = [*session.copies({"x": X, "y": Y}), *session.copies({"x": X, "y": 2 * Y})]
     program.time({"x": X, "y": Y}, runs=2, warmup=0, turns=turns)

@@ -80,7 +80,8 @@ def expressions(s: Store) -> Expressions:
 
 
 def nest(*inner: Statement) -> Block:
-    """A block of three spelled-out loops around these statements."""
+    """A block of three loops that are spelled out, one inside the other, around these
+    statements."""
     body = Block(inner)
     for name in "kji":
         body = Block((For(name, 3, body, Unroll.YES),))

@@ -1,5 +1,5 @@
-"""Tests of the proof of an OpenCL text, which reads the text alone and shares nothing with the
-printer."""
+"""Tests of the proof of an OpenCL text, which reads nothing but the text and shares no code with
+the printer."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Tests of the cells that the work-items of a group touch, as pictures of a tiling show them."""
+"""Tests of the cells that the work-items of a group touch, which pictures of a tiling show."""
 
 from itertools import product
 

@@ -1,5 +1,5 @@
-"""Tests of indices that are made unsigned where they are used: the kernels compute the same, are
-proved, and an index that may be negative is refused."""
+"""Tests of kernels that make indices unsigned where they use them: they compute the same, and are
+proved; if an index may be negative, they are refused."""
 
 import random
 from dataclasses import replace

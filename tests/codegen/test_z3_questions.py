@@ -1,5 +1,5 @@
-"""Tests that questions to Z3 are answered as brute force answers them, and that only assumptions
-that hold are trusted."""
+"""Tests that Z3 answers questions as brute force does, and that only assumptions that hold are
+trusted."""
 
 import itertools
 import random

@@ -65,8 +65,8 @@ def test_no_time_to_say_why_is_said(tiled: str, capsys: pytest.CaptureFixture[st
 
 
 def test_what_is_needed_is_not_guessed(capsys: pytest.CaptureFixture[str]) -> None:
-    """A message on sizes that cannot hold shows the quotient `ceil(16777216, ly * tc)` itself, as
-    its least value is not known."""
+    """The message that a program's sizes cannot hold shows the quotient `ceil(16777216, ly * tc)`
+    itself, as its least value is not known."""
     layer = ["--set", "C=3", "--set", "W=4096", "--limit", "buffer_bytes=1000000000000"]
     options = ["--family", "blocked", "--profile", "h200"]
     vgg = str(Path(EXAMPLE).parent / "vgg.lift")
@@ -156,8 +156,8 @@ def test_what_is_no_number_of_a_profile_is_refused(text: str, message: str) -> N
 
 
 def test_counting_ends_with_the_time() -> None:
-    """A system of twenty parameters with bounded products has too many points to count in 0.2 s:
-    the report has a bound of their number, and says that the time was up."""
+    """For a system of twenty parameters with bounded products, whose points cannot be counted in
+    0.2 s, the report has a bound of their number, and says that the time was up."""
     names = [f"p{i}" for i in range(20)]
     partners = zip(names, [*names[7:], *names[:7]], strict=True)
     pairs = [AtMost(named(a) * named(b), 4096) for a, b in partners]

@@ -160,7 +160,8 @@ MERGED = """impl __wrapped_k_ {{
 
 @pytest.mark.parametrize("sides", ["b1: %21, b2: %22", "b2: %22, b1: %21"])
 def test_a_condition_that_branches_make_is_known(sides: str) -> None:
-    """`x >= bound || x < below`, as compilers make it of two branches."""
+    """It is counted how often `x >= bound || x < below` holds, where a compiler makes it of two
+    branches."""
     below, bound = sorted(random.sample(range(65), 2))
     kernel = shader(MERGED.format(bound=bound, below=below, sides=sides))
     assert kernel is not None
@@ -170,7 +171,8 @@ def test_a_condition_that_branches_make_is_known(sides: str) -> None:
 
 
 def test_counters_of_loops_with_as_many_turns_are_apart() -> None:
-    """A branch on the counter of the inner of two loops, inside one on that of the outer."""
+    """It is counted how often a branch on the counter of the inner of two loops is taken, inside a
+    branch on the counter of the outer loop, where both loops have as many turns."""
     inner = """loop {{
         block b{0}:
         32     %{0}1 = phi b0: %0 (0x0), b6: %{0}69

@@ -63,9 +63,10 @@ def page(browser: str, text: str, folder: Path, then: str = "", place: str = "")
 
 @dataclass(slots=True)
 class Tab:
-    """A tab of a browser, driven by DevTools: it visits pages and evaluates JavaScript. `to` and
-    `back` are pipes to and from the browser, `session` is DevTools' name of the tab, `asked` the
-    number of commands sent, `events` what was heard besides answers."""
+    """A tab of a browser, or the connection to the browser itself, driven by DevTools: it visits
+    pages and evaluates JavaScript. `to` and `back` are pipes to and from the browser, `session` is
+    DevTools' name of the tab, `asked` the number of commands sent, `events` what was heard besides
+    answers."""
 
     to: IO[bytes]
     back: IO[bytes]
@@ -113,8 +114,9 @@ class Tab:
 
 @contextmanager
 def opened(browser: str) -> Iterator[Tab]:
-    """A new tab of a browser (its path), with a profile of its own, which is closed afterwards. The
-    browser is started by the first test that needs it, and goes on until the tests end."""
+    """A new tab with a profile of its own, in the browser with the path `browser`; it is closed
+    afterwards. The browser is started by the first test that needs it, and runs until the tests
+    end."""
     process, root = running(browser)
     late = threading.Timer(LONGEST, process.kill)
     late.start()
@@ -137,8 +139,8 @@ def opened(browser: str) -> Iterator[Tab]:
 
 @cache
 def running(browser: str) -> tuple[subprocess.Popen[bytes], Tab]:
-    """A browser that was started with a new folder for its data, and the connection to it. It is
-    ended with this process."""
+    """The browser with the path `browser`, started with a new folder for its data, and a connection
+    to it. It is ended when this process ends."""
     folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
     command = ["sh", "-c", ON_PIPES, browser, *FLAGS, f"--user-data-dir={folder.name}"]
     started = subprocess.Popen(
@@ -152,7 +154,7 @@ def running(browser: str) -> tuple[subprocess.Popen[bytes], Tab]:
 
 
 def fresh_tab(browser: Tab, profile: dict[str, str]) -> Tab:
-    """A new, empty tab with a profile, of the browser to which `browser` is connected."""
+    """A new, empty tab that uses `profile`, in the browser that the tab `browser` belongs to."""
     target = browser.ask("Target.createTarget", url="about:blank", **profile)["targetId"]
     found = browser.ask("Target.attachToTarget", targetId=target, flatten=True)
     return Tab(browser.to, browser.back, found["sessionId"], browser.asked)

@@ -398,7 +398,8 @@ def sum_of_bytes(g: Terms) -> Expr:
 
 
 def few_ints(g: Terms) -> Expr:
-    """A random sum of few ints, made of bytes and other ints, one by one or in products."""
+    """A random sum of at most five ints, each of which is a byte times a product or a sum of bytes
+    and other ints."""
     n = g.size(2, 5)
     parts = tuple(g.param(Array(g.one_of(CHAR, UCHAR, INT), n)) for _ in range(g.size(1, 3)))
     xs = Zip(parts) if len(parts) > 1 else parts[0]
