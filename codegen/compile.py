@@ -223,8 +223,8 @@ def _buffers(
 
 
 def _kept_bytes(buffers: list[Buffer], read: set[str]) -> int:
-    """The bytes that are live during a run besides temporaries: inputs, outputs, and those
-    constants, as given or packed, whose names are in `read`."""
+    """The bytes of `buffers` that are live during a run besides temporaries: inputs, outputs, and
+    those constants, as given or packed, whose names are in `read`."""
     return sum(
         b.bytes
         for b in buffers

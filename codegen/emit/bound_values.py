@@ -85,7 +85,8 @@ def has_choice(e: Value) -> bool:
 
 
 def named(scope: Scope, hint: str, e: Value) -> Value:
-    """The value e, after statements that put it in a private variable of its own."""
+    """The value e, after statements that put it in a private variable of its own, named after
+    `hint`."""
     kind = kind_of(e)
     memory = scope.memory(hint, Space.PRIVATE, kind.scalar, kind.width)
     scope.store(memory, constant(0), e)

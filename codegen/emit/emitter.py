@@ -118,8 +118,9 @@ class Emitter:
                 self.copy(self.read(e, env), to)
 
     def pad_out(self, left: int, right: int, given: Expr, xs: Expr, env: Env, to: Place) -> None:
-        """Add statements for a padding of xs whose result goes to `to`: xs inside, under guards
-        where it is cropped, and `given` in the margins."""
+        """Add statements that put the array xs, padded by `left` and `right` elements of value
+        `given`, at the place `to`; an amount below 0 crops: elements of xs are then stored under a
+        guard."""
         n = number(size_of(xs))
         total = left + n + right
         self.emit(xs, env, places.shift_out(left, lambda j: within(j, 0, total), n, to))

@@ -59,7 +59,8 @@ from ir.text.show import show
 
 
 def let(emitter: Recursion, p: Pattern, given: Expr, body: Expr, env: Env) -> Env:
-    """The environment with p bound to the value of `given`, computed here and once."""
+    """The environment in which p is bound to the value of `given`, computed here, once, for its
+    uses in `body`."""
     return bound(env, p, once(emitter, p, given, body, env))
 
 
@@ -87,7 +88,8 @@ def calling(emitter: Recursion, hint: str, make: Callable[[], View]) -> View:
 
 
 def scalar(emitter: Recursion, p: Pattern, e: Value, body: Expr) -> Value:
-    """The scalar value e, in a variable if it is used more than once or contains a choice."""
+    """The scalar value e; in a variable, named after the pattern p, if `body` uses it more than
+    once or it contains a choice."""
     if not is_heavy(e) or (emitter.scope.by_name and not _is_too_big(emitter, e)):
         return e
     if uses(p, body) < (1 if has_choice(e) else 2):
@@ -164,7 +166,7 @@ def materialised(emitter: Recursion, e: Expr, env: Env, hint: str) -> View:
 
 
 def private(emitter: Recursion, e: Expr, hint: str) -> Place:
-    """A place in private memory for one work-item's share of e."""
+    """A place in private memory, named after `hint`, for one work-item's share of e."""
     place = kept(emitter.scope, e, _allocator(emitter.scope, hint, Space.PRIVATE))
     places.cells(place)  # now, so that it is declared here
     return place
@@ -189,8 +191,9 @@ def local(emitter: Recursion, e: Expr, hint: str, halves: int = 1) -> Place:
 
 
 def _allocator(scope: Scope, hint: str, space: Space, halves: int = 1) -> places.Allocate:
-    """The function that returns the cells of a memory for a component of a tuple; it declares that
-    memory when it is first asked for the component."""
+    """The function that returns the cells of a memory for a component of a tuple. It declares that
+    memory, in `space`, with `halves` equal parts, named after `hint`, when it is first asked for
+    the component."""
     made: dict[tuple[int, ...], places.Cells] = {}
 
     def allocate(where: tuple[int, ...], scalar: str, shape: places.Shape) -> places.Cells:

@@ -91,7 +91,7 @@ def read(emitter: Recursion, e: Expr, env: Env) -> View:
 
 
 def layout(emitter: Recursion, e: Expr, env: Env) -> View:
-    """The view of a term that only changes layout, and moves no data."""
+    """The view of the term e, which only changes layout, and moves no data."""
     scope = emitter.scope
     match e:
         case Zip(parts):
@@ -150,7 +150,8 @@ def delayed(emitter: Recursion, f: Lam, xs: ArrayView, env: Env) -> View:
 
 
 def listed(emitter: Recursion, e: Expr, parts: tuple[Expr, ...], env: Env) -> View:
-    """The view of a list [a, b, …]: a constant table, or a choice of parts by the index."""
+    """The view of e, a list of `parts` [a, b, …]: of a constant table, if it is one; else a choice
+    of one of the parts by the index."""
     if is_table(e):
         return _table(emitter, e)
     axes: tuple[Axis, ...] = tuple(plain(type_of(e)))
@@ -170,7 +171,7 @@ def _part(emitter: Recursion, parts: tuple[Expr, ...], i: Index, env: Env) -> Vi
 
 
 def _table(emitter: Recursion, e: Expr) -> View:
-    """The view of a table of numbers in constant memory, row after row."""
+    """The view of e, a table of numbers, in constant memory, row after row."""
     scalar, dims, values = _flat(e)
     memory = emitter.scope.table(scalar, values)
 
@@ -184,7 +185,7 @@ def _table(emitter: Recursion, e: Expr) -> View:
 
 
 def _flat(e: Expr) -> tuple[str, tuple[int, ...], tuple[float | int, ...]]:
-    """The scalar type, the sizes and the numbers of a table."""
+    """The scalar type, the sizes and the numbers of the table e."""
     if isinstance(e, Lit):
         return e.scalar.name, (), (e.value,)
     assert isinstance(e, MakeArray)

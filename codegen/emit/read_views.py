@@ -269,8 +269,8 @@ def as_vector(scope: Scope, lane_type: Type, w: int, xs: ArrayView) -> View:
 
 
 def lifted(scope: Scope, t: Type, w: int, f: Callable[[Index], View]) -> View:
-    """The view of type t with a vector of w lanes in place of each scalar; lane l of all these
-    vectors is the view f(l), of type t."""
+    """The view of a value like one of type t, but with a vector of w lanes in place of each scalar:
+    lane l of each vector is the scalar at that place of f(l), a view of type t."""
     match t:
         case Array(elem):
             return ArrayView(

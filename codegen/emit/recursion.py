@@ -1,4 +1,5 @@
-"""The interface of the emitter to its parts, by which they read or emit subterms."""
+"""The interface of the emitter to the modules that it calls for single kinds of terms: by it they
+read and emit the terms inside."""
 
 # key: e term, env what variables are bound to
 

@@ -77,7 +77,7 @@ class Scope:
     # ---- names
 
     def variable(self, hint: str) -> str:
-        """A new name for a memory, made from a name in the program."""
+        """A new name for a memory, made from `hint`, a name in the program."""
         return apart(stem(hint), "_", self.names)
 
     # ---- memories
@@ -90,15 +90,16 @@ class Scope:
         shape: tuple[int, ...] | int,
         halves: int = 1,
     ) -> Memory:
-        """A new memory of `halves` equal parts, each of this shape, declared by a statement that is
-        added here; its name is made from `hint`."""
+        """A new memory of `halves` equal parts, each of scalars of type `scalar` in the shape
+        `shape`, declared by a statement that is added here; its name is made from `hint`."""
         dims = (shape,) if isinstance(shape, int) else shape
         memory = Memory(self.variable(hint), space, scalar, prod(dims), halves, dims)
         self.add(Declare(memory))
         return memory
 
     def table(self, scalar: str, values: tuple[float | int, ...]) -> Memory:
-        """The constant table of these values, one for all that read it."""
+        """The constant table of these values, of type `scalar`: one memory for all that ask for the
+        same."""
         if (scalar, values) not in self.tables:
             name = self.variable("table")
             n = len(values)
@@ -218,8 +219,8 @@ class Scope:
             del self.active[len(self.active) - len(mine) :]
 
     def _joins(self, w: Worker) -> bool:
-        """True if a parallel dimension has several work-items and no map around this place goes
-        over it."""
+        """True if the parallel dimension of w has several work-items, and no map around the current
+        place goes over it."""
         return w.count > 1 and w not in self.active
 
     # ---- writing

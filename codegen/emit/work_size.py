@@ -50,7 +50,7 @@ def work_of(e: Expr, max_work_group: int) -> Work:
 
 
 def _lengths(e: Expr) -> dict[tuple[Level, int], int]:
-    """The length of the longest map over each parallel dimension."""
+    """For each parallel dimension, the length of the longest map over it in the term e."""
     lengths: dict[tuple[Level, int], int] = {}
     for inner in subterms(e):
         if isinstance(inner, Instruct) and inner.together:

@@ -57,7 +57,7 @@ Place = Cell | Scatter | TuplePlace | ArrayPlace
 
 
 def put(scope: Scope, place: Place, value: Value) -> None:
-    """Add statements that store a value at a place."""
+    """Add statements that store `value` at a place."""
     match place:
         case Cell(memory, index, width, half, guard):
             scalar, have = memory.scalar, kind_of(value)
@@ -238,7 +238,7 @@ def narrowed(place: Place, lane: Index) -> Place:
 
 
 def widened(scope: Scope, w: int, lanes: Callable[[Index], Place]) -> Place:
-    """The place of vectors whose lane l goes to lanes(l)."""
+    """The place of vectors of w lanes whose lane l goes to lanes(l)."""
     lane = scope.lane()
     match lanes(lane_variable(lane, w)):
         case Cell() as cell:

@@ -54,8 +54,8 @@ def shared(conditions: Sequence[Condition]) -> Condition:
 
 
 def beyond(condition: Condition, known: Condition) -> Condition:
-    """The condition made of the parts of `condition` that do not follow from `known`, which
-    holds."""
+    """The condition made of those parts of `condition` that do not follow from `known`, a condition
+    that holds."""
     least = {_linear(part): part.constant for part in known.parts}
 
     def follows(part: Index) -> bool:

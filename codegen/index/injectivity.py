@@ -122,8 +122,9 @@ def _in_two(x: Index) -> tuple[Index, Index] | None:
 
 
 def _parted(x: Index, g: int) -> tuple[Index, Index] | None:
-    """The two equations that g·coarse + fine = 0 splits into, fine − m·g = 0 and coarse + m = 0, if
-    fine can only be m·g."""
+    """The two equations, fine − m·g = 0 and coarse + m = 0, that x = g·coarse + fine = 0 splits
+    into, if fine can only be m·g; None if it may be several multiples of g. Raises Contradiction if
+    it can be none."""
     coarse: list[Term] = [(atom, k // g) for atom, k in x.terms if k % g == 0]
     fine = summed(tuple([term for term in x.terms if term[1] % g]), x.constant % g)
     if fine.lo is None or fine.hi is None:

@@ -22,8 +22,8 @@ class Digit:
 
 
 def inverse(f: Callable[[Index], Index], n: int) -> Callable[[Index], Index] | None:
-    """The function g with f(g(j)) = j, for an f that moves digits of mixed-radix numbers; None for
-    other f."""
+    """The function g with f(g(j)) = j for 0 ≤ j < n, for an f that moves digits of mixed-radix
+    numbers; None for another f."""
     i = var(NAME, 0, n - 1)
     image = f(i)
     for back in (_rotated(image, n), _digits_back(image, n)):

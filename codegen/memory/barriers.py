@@ -106,8 +106,8 @@ class _Placer:
         return [s]
 
     def cycle(self, body: Block, name: str, loops: Loops) -> Block:
-        """The body of a loop with barriers where the end of an iteration meets the beginning of the
-        next."""
+        """The body of the loop `name`, with barriers where the end of an iteration meets the
+        beginning of the next; `loops` are those around the body, this one included."""
         body, _ = self.block(body, loops, ())
         for distance in (1, 2):
             if distance == 2 and _has_barrier(body):

@@ -126,7 +126,8 @@ class _Widening:
         return made
 
     def rounded(self, e: Value, kind: Kind, rounding: str) -> Value:
-        """The value e rounded to the numbers of a narrow type, as a float."""
+        """The value e, as a float, rounded to a number of the narrow type of `kind`: to nearest,
+        unless `rounding` is rtz (towards zero)."""
         wide = Kind("float", kind.width)
         e = e if kind_of(e).scalar == "float" else Convert(e, wide)
         return Apply(f"{kind.scalar}_{rounding or 'rte'}", (e,), wide)

@@ -105,7 +105,8 @@ def _short(s: Statement, found: set[str]) -> int:
 
 
 def layouts(body: Block, spelled: frozenset[str]) -> dict[Memory, Layout]:
-    """The layout of each private memory: registers or an array."""
+    """The layout of each private memory, registers or an array, where the loops `spelled` are
+    spelled out."""
     touched: dict[Memory, list[tuple[Index, int]]] = {}
     for memory, index, width in _private(body):
         touched.setdefault(memory, []).append((index, width))

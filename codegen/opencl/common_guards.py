@@ -91,8 +91,8 @@ def _tested(
     values: Mapping[str, int],
 ) -> Iterator[Condition]:
     """The conditions that a guard becomes in the `copied` turns of spelled-out loops, and in the
-    `ends` (first and last turns) of the other loops. A turn in which the guard never holds gives
-    none: nothing is loaded in it."""
+    `ends` (first and last turns) of the other loops; variables of loops around have `values`. A
+    turn in which the guard never holds gives none, as nothing is loaded in it."""
     for choice in product(*copied.values()):
         here = {**values, **dict(zip(copied, choice, strict=True))}
         found = [*_copies(guard, ends, here)]

@@ -101,7 +101,8 @@ def folded(e: Value, values: Mapping[str, int], tested: Test = substitute_in) ->
 
 
 def _entry(e: Load, values: Mapping[str, int]) -> Value:
-    """The number that a constant table holds at the index of e; e itself, if the index varies."""
+    """The number that a constant table holds at the index of e, where variables have these values;
+    e itself, if the index still varies."""
     at = substitute(e.index, values)
     table = e.memory
     return Number(table.values[at.constant], table.scalar) if at.is_constant else e

@@ -73,7 +73,7 @@ def is_plain(e: Load) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known at a place of the text: a condition that holds (`known`, in all turns of the
+    """The facts known at a place of the text: a condition that holds (`known`, in all turns of the
     `running` loops), and conditions that do not hold (`denied`). `steady` says that guards do not
     vary in the loop around that place."""
 
@@ -232,12 +232,13 @@ class Expressions:
         return None
 
     def pointed(self, memory: Memory, i: Index, kind: Kind, half: Index | None) -> str:
-        """The text of the vector at an index of a memory, by a pointer to the vector's type; it
-        must be aligned.
+        """The text of the vector of this kind at index i of a memory (in its half `half`, if that
+        is not None), by a pointer to the vector's type; it must be aligned.
 
         In local and private memory the pointer is the array plus the index, not the address of an
         element: for an element, NVIDIA's compiler takes the alignment of the array's scalars, and
-        loads these one by one; for a sum it takes the alignment of the vector."""
+        loads these one by one; for a sum it takes the alignment of the vector.
+        """
         to = f"*(__{memory.space.value} {type_text(kind)} *)"
         if memory.space is Space.GLOBAL:
             return f"{to}&{self.name(memory)}[{self.subscript(memory, i, half)}]"
@@ -353,9 +354,9 @@ class Expressions:
         return f"vload_half{suffix(kind.width)}(0, {place})"
 
     def in_vectors(self, memory: Memory, i: Index, half: Index | None, w: int) -> bool:
-        """True if w numbers of a memory can be loaded as one aligned vector of their bits.
-        `vload_halfN` and the like do not need alignment, but NVIDIA's compiler makes w single loads
-        of them."""
+        """True if w numbers at index i of a memory can be loaded as one aligned vector of their
+        bits. `vload_halfN` and the like do not need alignment, but NVIDIA's compiler makes w single
+        loads of them."""
         return w in (2, 4, 8, 16) and is_aligned(flat(memory, i, half), w)
 
     def bits(self, e: Value, kind: Kind) -> str:

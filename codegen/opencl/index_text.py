@@ -21,7 +21,7 @@ INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 
 def to_c(index: Index, names: Names | None = None, wide: bool = False) -> str:
     """The text of an index as an expression of `int`s, or of `long`s if `wide`, for a place where
-    the guards hold that its assumptions are from."""
+    the guards hold from which the index has its assumptions; `names` gives texts of atoms."""
     return _sum(index, _Spelling(names or {}, wide))
 
 
@@ -32,8 +32,8 @@ def to_c_anywhere(index: Index, names: Names, wide: bool) -> str:
 
 
 def condition_to_c(condition: Condition, names: Names | None = None, wide: bool = False) -> str:
-    """The text of a condition as comparisons joined by `&&`, each with only additions on its
-    sides."""
+    """The text of a condition as comparisons joined by `&&`, of `int`s, or of `long`s if `wide`,
+    each with only additions on its sides; `names` gives texts of atoms."""
     spelling = _Spelling(names or {}, wide)
     if condition in (ALWAYS, NEVER):
         return "1" if condition == ALWAYS else "0"
@@ -189,12 +189,14 @@ def _primary(x: Index, spelling: _Spelling) -> str:
 
 
 def _shift(atom: Quot | Rem, least: int | None) -> int:
-    """The s ≥ 0 for which the operand plus s·d is never negative: (x + s·d) // d = x // d + s."""
+    """The s ≥ 0 for which the operand x, at least `least`, is never negative after s·d is added: (x
+    + s·d) // d = x // d + s."""
     return 0 if least is None or least >= 0 else -(least // atom.divisor)
 
 
 def _dividend(atom: Quot | Rem, least: int | None) -> Index:
-    """The operand of a division, shifted so that it is never negative: (x + s·d) % d = x % d."""
+    """The operand x of a division, at least `least`, shifted so that it is never negative: (x +
+    s·d) % d = x % d."""
     return shifted(atom.index, _shift(atom, least) * atom.divisor)
 
 
@@ -202,8 +204,8 @@ def _dividend(atom: Quot | Rem, least: int | None) -> Index:
 
 
 def _sides(part: Index) -> tuple[Index, str, Index]:
-    """The two sides of a comparison x − y + c ≥ 0 with its sign: x ≥ y − c, y ≤ x + c, or y < x + c
-    + 1."""
+    """The comparison `part` ≥ 0, which has the form x − y + c ≥ 0, as its left side, its sign and
+    its right side: x ≥ y − c, y ≤ x + c, or y < x + c + 1."""
     left = summed(tuple([term for term in part.terms if term[1] > 0]), 0)
     right = summed(tuple([(atom, -k) for atom, k in part.terms if k < 0]), 0)
     c = part.constant

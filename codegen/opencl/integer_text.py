@@ -89,17 +89,20 @@ def _function(op: str, kind: Kind, traps: bool) -> str:
 
 
 def _rounded(op: str, kind: Kind) -> str:
-    """The body of a function for a / b or a % b that rounds down, where C rounds towards zero:
-    where signs differ and something is left over, the quotient is one less, and the remainder b
-    more. A true comparison is 1 in a scalar and -1 in a vector."""
+    """The body of a function for a / b or a % b (`op`) that rounds down, where C rounds towards
+    zero.
+
+    Where signs differ and something is left over, the quotient is one less, and the remainder b
+    more. A true comparison is 1 in a scalar and -1 in a vector.
+    """
     less, more = ("-", "+") if kind.width == 1 else ("+", "-")
     differ = "((a % b != 0) & ((a ^ b) < 0))"
     return f"return a / b {less} {differ};" if op == "/" else f"return a % b {more} b * {differ};"
 
 
 def _guarded(op: str, kind: Kind) -> str:
-    """The body of a division or remainder by any b: if b is 0 or -1, a / b is a * b, which wraps,
-    and a % b is 0."""
+    """The body of a function for a / b or a % b (`op`) with any b: if b is 0 or -1, a / b is a * b,
+    which wraps, and a % b is 0."""
     text, name = type_text(kind), division_name((op, kind, False))
     product = as_signed(f"{as_unsigned('a', kind)} * {as_unsigned('b', kind)}", kind)
     instead, odd = product if op == "/" else f"({text})(0)", "(b == 0) | (b == -1)"

@@ -80,8 +80,8 @@ class Naming:
         return self.short[i.key]
 
     def sums(self, i: Index) -> Iterator[tuple[int, Index]]:
-        """The pairs (depth, sum of all terms that change in loops up to that depth), outermost
-        first."""
+        """The sums of the terms of i that change in loops up to a depth, as pairs (depth, sum),
+        outermost first."""
         at = [(self.depth(atom), (atom, k)) for atom, k in i.terms]
         known = [(depth, term) for depth, term in at if depth is not None]
         for depth in sorted({depth for depth, _ in known}):
@@ -131,8 +131,9 @@ def naming(
     names: Spellings,
     taken: set[str],
 ) -> Naming:
-    """The names for parts of the indices in a kernel's body; memories in `registers` have no
-    addresses, so theirs get none."""
+    """The names for parts of the indices in a kernel's body, none of them in `taken`, where the
+    loops `spelled` are spelled out; memories in `registers` have no addresses, so theirs get
+    none."""
     found = Naming(taken, {*taken}, spelled=spelled)
     uses = [use for use in _uses(body, found, 0, 1) if use.memory not in registers]
     _name_bases(found, [use for use in uses if use.memory is not None], names)

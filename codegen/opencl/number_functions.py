@@ -225,8 +225,8 @@ def _in_pairs(w: int) -> str:
 
 
 def texts(called: set[tuple[str, int]], by_pairs: bool) -> list[str]:
-    """The texts of these functions (name, width), and before them those of the functions that they
-    call; `by_pairs` as in `text_of`."""
+    """The texts of the functions in `called`, pairs (name, width), and before them those of the
+    functions that they call; `by_pairs` is as in `text_of`."""
     inner = {(name, w) for function, w in called for name in NUMBER_FUNCTIONS[function].calls}
     first, rest = sorted(inner), sorted(called - inner)
     return [text_of(function, w, by_pairs) for function, w in (*first, *rest)]

@@ -99,7 +99,8 @@ def _ids(kernel: Kernel) -> list[str]:
 
 
 def _tables(kernel: Kernel, body: Sequence[str]) -> Iterator[str]:
-    """The lines of the constant tables that are still read once loops are spelled out."""
+    """The lines that declare a kernel's constant tables, those that the lines `body` still read
+    once loops are spelled out."""
     read = [
         load.memory
         for s in statements(kernel.body)

@@ -118,7 +118,7 @@ class Writer:
                 self.line(depth, f"barrier({fences});")
 
     def loop(self, s: For, depth: int) -> None:
-        """Write the lines of a loop; none if its body has none."""
+        """Write the lines of the loop s, indented by `depth`; none if its body has none."""
         before = len(self.lines)
         if s.unroll is Unroll.YES:
             self.line(depth, "#pragma unroll")
@@ -219,8 +219,8 @@ class Writer:
         self.lines.append("")
 
     def declared_by(self, name: str, depth: int) -> str:
-        """The type to write before a register's first value, or nothing if it is declared
-        elsewhere."""
+        """The type to write before the first value of the register `name`, if that value is written
+        at `depth`; nothing if the register is declared elsewhere."""
         entry = self.undeclared.pop(name, None)
         if entry is None or entry.depth != depth:
             return ""

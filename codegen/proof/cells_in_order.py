@@ -55,8 +55,8 @@ def _timed(node: Node, now: Index) -> Iterator[tuple[Access, Index]]:
 
 
 def _duration(node: Node) -> int:
-    """How many statements with accesses a work-item carries out in a node, turns of loops
-    counted."""
+    """The number of statements with accesses that a work-item carries out in a node, all turns of
+    loops counted."""
     match node:
         case Touch():
             return 1
@@ -80,7 +80,8 @@ class _Cells:
         self.first = np.full(self.size, NEVER)
 
     def takes(self, access: Access, time: Index) -> bool:
-        """Note a write; returns False if another work-item writes one of its cells, too."""
+        """True if no other work-item writes one of the cells of this write; the write, made at
+        `time`, is recorded."""
         cells, items, times = self._points(access, time, latest=False)
         before = self.writer[cells]
         self.writer[cells] = items
@@ -90,8 +91,8 @@ class _Cells:
         )
 
     def allows(self, access: Access, time: Index) -> bool:
-        """True if each cell that this read accesses is never written, or is written by the same
-        work-item and only later."""
+        """True if each cell that a read at `time` accesses is never written, or is written by the
+        same work-item and only later."""
         cells, items, times = self._points(access, time, latest=True)
         writer = self.writer[cells]
         own = (writer == items) & (times < self.first[cells])

@@ -103,8 +103,9 @@ class Sides:
 def _agree(
     first: dict[str, Range], second: dict[str, Range], shared: frozenset[str], step: str | None
 ) -> bool:
-    """True if shared variables have a value that both sides allow; their ranges are narrowed to
-    these."""
+    """True if the shared variables can have the same values on the sides `first` and `second`, and
+    `step` a value on the second side that is one more; the ranges on both sides are narrowed to
+    these values."""
     for name, (lo, hi) in first.items():
         late = 1 if name == step else 0
         if not late and name not in shared:

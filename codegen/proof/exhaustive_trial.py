@@ -48,8 +48,8 @@ def never_meet(collision: Collision) -> bool:
 
 
 def always_true(goals: Sequence[Index], where: Where, ranges: Mapping[str, Range]) -> bool:
-    """True if every value of the variables was tried, and all goals were ≥ 0 at each that reaches
-    the place `where`; False also if they are too many to try."""
+    """True if every value of the variables in their `ranges` was tried, and all goals were ≥ 0 at
+    each that reaches the place `where`; False also if they are too many to try."""
     names = frozenset[str]().union(*(x.names for x in goals))
     given = [x for x in where.given if x.names & names]
     names = names.union(*(x.names for x in given))

@@ -65,7 +65,8 @@ def satisfies(question: Question, values: Mapping[str, int]) -> bool:
 
 
 def ask(question: Question, limit_ms: int) -> tuple[Answer, int]:
-    """The answer, and about how many milliseconds it took."""
+    """The answer to a question, on which Z3 works as many steps as it makes in about `limit_ms`,
+    and about how many milliseconds it took."""
     import z3  # late: most kernels are proved without, and it takes long to load
 
     solver = z3.SolverFor("QF_LIA")

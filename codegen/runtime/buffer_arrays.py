@@ -81,8 +81,8 @@ def with_roles(plan: Plan, *roles: Role) -> dict[str, Buffer]:
 
 
 def accept(expected: Mapping[str, Buffer], given: Mapping[str, Data]) -> dict[str, Array]:
-    """The arrays that are given for buffers, by name, contiguous, ready to be uploaded; a UserError
-    for an unknown name, or for another type or shape than the buffer's."""
+    """The arrays `given` for the buffers `expected`, by name, contiguous, ready to be uploaded; a
+    UserError for an unknown name, or for another type or shape than the buffer's."""
     found = {}
     for name, data in given.items():
         for part, array in _apart(name, data) if isinstance(data, tuple) else ((name, data),):

@@ -183,7 +183,8 @@ class Program:
         return Series(self._queue, [self._record(turn) for turn in copies], clock)
 
     def _launches_on(self, own: Mapping[str, Any]) -> Recorded:
-        """The launches of an inference on the caller's buffers and on ours, recorded once."""
+        """The launches of an inference, recorded once, on the caller's buffers `own`, and on
+        buffers of this program for all others."""
         key = _key(own)
         if key not in self._recorded:
             while len(self._recorded) >= KEPT:
@@ -312,7 +313,9 @@ class Program:
         self._ready = True
 
     def _run(self, own: Mapping[str, Any], checking: bool, prepack: bool = False) -> list[Any]:
-        """Enqueue the kernels on the caller's `own` buffers and on ours; returns their events."""
+        """Enqueue the kernels (of prepack, if `prepack`) on the caller's `own` buffers, and on
+        buffers of this program for all others, and return their events; if `checking`, guards are
+        inspected after each."""
         events = []
         living: set[str] = set()
         for number, (launch, kernel) in enumerate(self._launches):
@@ -336,9 +339,10 @@ class Program:
                 self._memory.poison(name, self._poison)
 
     def _inspect(self, kernel: str, living: set[str]) -> None:
-        """Raise GuardViolated if the bands around a buffer lost their pattern.
+        """Raise GuardViolated, for this kernel, if the bands around a buffer lost their pattern.
 
-        Bands of temporaries are theirs from their first use in a run to their last.
+        Of temporaries only those in `living` are inspected: the bands belong to a temporary from
+        its first use in a run to its last.
         """
         for name in self._memory.cells:
             if self._buffers[name].role is not Role.TEMPORARY or name in living:

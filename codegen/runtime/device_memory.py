@@ -57,7 +57,7 @@ class DeviceMemory:
         self._arena: Any = None
 
     def view(self, name: str) -> Any:
-        """The buffer as kernels see it."""
+        """The buffer `name` as kernels see it, without bands."""
         return self.cell(name).view
 
     def cell(self, name: str) -> Cell:
@@ -76,7 +76,8 @@ class DeviceMemory:
         del self.cells[name]
 
     def poison(self, name: str, which: int) -> None:
-        """Fill a buffer with one of the poisons, and the bands around it."""
+        """Fill the buffer `name` with poison number `which`, and the bands around it with their
+        pattern."""
         cell = self.cell(name)
         pattern = arrays.POISONS[which][cell.buffer.scalar]
         self._queue.fill(cell.view, pattern, 0, cell.buffer.bytes)

@@ -65,7 +65,8 @@ class Broken:
 
 
 def devices(fresh: bool = False) -> tuple[Device | Broken, ...]:
-    """All devices here, the working ones first and numbered; remembered for a few minutes."""
+    """All devices here, the working ones first and numbered; what was found is remembered for a few
+    minutes, unless `fresh` asks for a new search."""
     return _remembered(0.0 if fresh else FRESH_SECONDS)
 
 
@@ -96,8 +97,8 @@ def known_libraries() -> frozenset[str]:
 
 
 def choose(spec: str | None = None, among: Sequence[Device | Broken] | None = None) -> Device:
-    """The device that a number, part of a name, `gpu` or `cpu` means; by default the first GPU that
-    works, else a CPU.
+    """The device that `spec` means: its number, a part of its name, `gpu` or `cpu`; without one,
+    the first GPU that works, else a CPU. It is chosen `among` these (None: all devices here).
 
     A simulator is chosen by its name only, unless there is nothing else.
     """

@@ -15,8 +15,8 @@ from ir.command import command_parser
 
 
 def main(argv: Sequence[str], instructions_of: Callable[[Device], Sequence[Tried]]) -> int:
-    """List the devices, and the instructions that a trial finds on each; the exit status is 0 if
-    one of them works, else 1."""
+    """The exit status of the command: 0 if a device works, else 1. It lists the devices and, for
+    each, the instructions that `instructions_of` finds by a trial."""
     parser = command_parser("devices", __doc__)
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     as_json = parser.parse_args(argv).json

@@ -19,7 +19,8 @@ def ending(status: int, last_words: str = "") -> str:
 
 
 def for_memory(status: int, last_words: str = "") -> bool:
-    """True if a process most likely ended for lack of memory: nothing else sends SIGKILL."""
+    """True if a process with this exit status, or these last words, most likely ended for lack of
+    memory: nothing else sends SIGKILL."""
     return status == -signal.SIGKILL or (status != 0 and any(word in last_words for word in WANT))
 
 

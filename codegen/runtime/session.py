@@ -241,8 +241,8 @@ class Session:
         self._compiled = lru_cache(maxsize=KEPT)(self._compile)
 
     def build(self, plan: Plan, options: str = "", checking: bool = False) -> "Program":
-        """The plan compiled, or fetched from the cache; `checking` poisons and guards its
-        buffers."""
+        """The plan compiled with the compiler's `options`, or fetched from the cache; with
+        `checking`, its runs poison and guard its buffers."""
         arrays.outputs(plan)
         if plan.uses_half and not self.device.half:
             missing = f"{self.device.name} has no half precision (cl_khr_fp16)"

@@ -94,7 +94,8 @@ class Arrays:
         return Data(kind)
 
     def vector_load(self, e: Call, width: int, where: Where) -> Data:
-        """The value of vloadN(offset, pointer), or of vload_halfN; the access is recorded."""
+        """The value of e, a call vloadN(offset, pointer) or vload_halfN, of `width` numbers; its
+        access is recorded."""
         if len(e.arguments) != 2:
             raise self.reading.refused(
                 f"{e.function}: expected an offset and a pointer, found {len(e.arguments)} "
@@ -117,8 +118,8 @@ class Arrays:
     def at_pointer(
         self, offset: CExpr, pointer: CExpr, width: int, where: Where, writes: bool
     ) -> Storage:
-        """The array that a pointer leads into; the access to `width` scalars at pointer +
-        width·offset is recorded."""
+        """The array that a pointer leads into; the access, a write if `writes`, to the `width`
+        scalars at pointer + width·offset is recorded."""
         storage, index = self.place(pointer, where)
         if storage.kind.width != 1:
             raise self.reading.refused(

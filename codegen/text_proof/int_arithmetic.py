@@ -52,8 +52,8 @@ class Arithmetic:
         return self.of_data(op, data_of(a), data_of(b), where)
 
     def divided(self, op: str, x: Index, y: Index, where: Where) -> Index:
-        """The index x / y or x % y; C rounds to zero, an index down: they agree for dividends that
-        are not negative."""
+        """The index x / y or x % y (`op`); C rounds to zero, an index down: they agree for
+        dividends that are not negative."""
         if not y.is_constant:
             raise self.reading.refused(
                 f"expected a number as the divisor of an index, found {y.key}"
@@ -75,8 +75,8 @@ class Arithmetic:
         return Data(Kind(scalar, kind.width))
 
     def fitting(self, index: Index, wide: bool, where: Where) -> Index:
-        """The index itself, with the demand that it is in the range of the type it is computed
-        in."""
+        """The index itself, with the demand that it is in the range of the type that it is computed
+        in: a long if `wide`, else an int."""
         low, high = LIMITS[wide]
         if not fits(index, wide):
             kind = "a long" if wide else "an int"

@@ -72,8 +72,8 @@ def _in_arena(plan: Plan) -> Iterator[Verdict]:
 def _written_first(
     plan: Plan, packing: dict[str, Use], running: dict[str, Use]
 ) -> Iterator[Verdict]:
-    """The verdicts that each buffer is written before it is read; constants and inputs are
-    given."""
+    """The verdicts that each buffer is written before it is read, among the kernels of prepack
+    (`packing`) and of a run (`running`); constants and inputs are given."""
     for b in plan.buffers:
         for uses, given in ((packing, {Role.CONST}), (running, {Role.CONST, Role.INPUT})):
             use = uses.get(b.name)
@@ -88,7 +88,8 @@ def _written_first(
 
 
 def _kept(plan: Plan, running: dict[str, Use]) -> Iterator[Verdict]:
-    """The verdicts that temporaries which share bytes are not needed at the same time."""
+    """The verdicts that temporaries which share bytes are not in use (`running`) at the same
+    time."""
     for a, b in combinations(plan.buffers, 2):
         if share(a, b) and a.name in running and b.name in running:
             first, second = running[a.name].uses, running[b.name].uses

@@ -30,9 +30,10 @@ def in_part(
     would cross the end of a row.
 
     `arguments` are the buffers that the new kernel is launched with. Its text is proved like any
-    other. That places are the right ones follows from the text that was proved before: place e
-    becomes e + e / each · (whole − each) + offset, and a vector that begins at a multiple of its
-    width ends in the same row."""
+    other. It stores the right numbers since the old text did: what lay at e now lies at e + e /
+    each · (whole − each) + offset, and a vector that begins at a multiple of its width ends in the
+    same row.
+    """
     if kernel.arguments.count(written) != 1:
         return None
     try:
@@ -74,7 +75,7 @@ def _moved(text: str, out: str, part: Part) -> str | None:
 
 
 def _closing(text: str, at: int) -> int:
-    """The place of the bracket that closes the one before `at`."""
+    """The position in `text` of the ] that closes the [ just before position `at`."""
     depth = 1
     while depth:
         depth += {"[": 1, "]": -1}.get(text[at], 0)

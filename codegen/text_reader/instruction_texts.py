@@ -11,8 +11,8 @@ from ir.instructions.table import TABLE
 
 
 def taken_out(source: str) -> tuple[str, tuple[Instruction, ...]]:
-    """The text of a kernel with its functions of instructions blanked, and the instructions that
-    these functions carry out."""
+    """The text of a kernel with the functions of instructions replaced by empty lines, and the
+    instructions that these functions carry out."""
     found = tuple(e.instruction for e in TABLE.values() if f"{e.text}\n" in source)
     numbers = tuple(_functions_on_numbers(source))
     for text in (SUB_GROUP, *numbers, *(instruction.text for instruction in found)):

@@ -323,7 +323,7 @@ def loads(e: Value) -> Iterator[Load]:
 
 
 def with_operands(e: Value, new: tuple[Value, ...]) -> Value:
-    """The value e with its direct operands replaced."""
+    """The value e with the values `new` in place of those directly inside it."""
     match e:
         case Apply() | Call():
             return replace(e, arguments=new)

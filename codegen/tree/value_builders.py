@@ -176,13 +176,13 @@ def substituted(e: Value, values: dict[str, Index | int]) -> Value:
 
 
 def lane_variable(name: str, w: int) -> Index:
-    """The variable that stands for the lane of a vector of w lanes while it is formed, as an
-    index."""
+    """The index that is the variable `name`, which stands for the lane of a vector of w lanes while
+    that vector is formed."""
     return var(name, 0, w - 1)
 
 
 def vectorised(e: Value, lane: str, w: int) -> Value:
-    """The vector whose lane l is e with `lane` = l."""
+    """The vector of w lanes whose lane l is e with `lane` = l."""
     kind = Kind(kind_of(e).scalar, w)
     if lane not in names_in(e):
         return Broadcast(e, kind)
@@ -201,7 +201,8 @@ def vectorised(e: Value, lane: str, w: int) -> Value:
 
 
 def contiguous(i: Index, lane: str, w: int) -> Index | None:
-    """The index i at lane 0, if lane l is proved to be l further for every l; else None."""
+    """The index i where `lane` is 0, if for every lane l of w the index is proved to be l more;
+    else None."""
     start = substitute(i, {lane: 0})
     if coefficient(i, lane) == 1:
         return start

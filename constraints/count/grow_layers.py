@@ -124,8 +124,9 @@ def _widths(step: Choice, high: Column) -> NDArray[np.float64]:
 
 
 def _highest(step: Choice, nodes: int, known: Columns, ceilings: Mapping[str, int]) -> Column:
-    """An upper bound of the step's parameter at each node, from the inequalities that this choice
-    decides."""
+    """An upper bound of the step's parameter at each of `nodes` nodes, from the inequalities that
+    this choice decides; `known` has the values of earlier parameters there, `ceilings` their
+    largest values."""
     high = column([_most(step)] * nodes)
     exact = {q: c.astype(object) for q, c in known.items()}
     for cap in step.caps:
@@ -180,7 +181,7 @@ def _most(step: Choice) -> int:
 
 
 def _ranges(low: int, rows: Index, high: Column) -> tuple[Index, Column]:
-    """The pairs (row, value) for all values from `low` to the row's `high`."""
+    """The pairs (row, value) for all rows and all values from `low` to the row's `high`."""
     widths = np.maximum(0, high - low + 1).astype(np.intp)
     ends = np.cumsum(widths)
     total = int(ends[-1]) if len(ends) else 0

@@ -55,8 +55,8 @@ def _limits(
 
 
 def _floors(program: Program, found: frozenset[Relation]) -> dict[str, int]:
-    """The least value of each parameter: 1 for one used as a size, 0 for one used only to pad, crop
-    or index."""
+    """The least value of each parameter: 1 for one used as a size or required to be at least 1 in
+    `found`, 0 for one used only to pad, crop or index."""
     none = {p for e in subterms(program.body) for a in _amounts(e) for p in _alone(a)}
     counted = {p for p in program.free if AtMost(1, named(p)) in found}
     return {p: 0 if p in none - counted else 1 for p in program.free}

@@ -1,7 +1,7 @@
-"""The constraints that sums of whole numbers do not overflow: 255 · 128 · K < 2³¹.
+"""The constraints that sums of whole numbers do not overflow, such as 255 · 128 · K < 2³¹.
 
-The program as it is written is what counts. Whole numbers wrap around, so that every law on sums
-holds of them exactly: what is proved of the program holds of each of its lowered forms.
+They are inferred from the program as it is written. Whole numbers wrap around, so that every law on
+sums holds of them exactly: what is proved of the program holds of each of its lowered forms.
 """
 
 from collections.abc import Iterator

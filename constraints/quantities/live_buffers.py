@@ -88,8 +88,9 @@ class _Walk:
         return frozenset({self.added(Buffer(len(self.made), Space.PRIVATE, size, brief(e)))})
 
     def local(self, e: ToLocal, items: Size, ahead: bool) -> Live:
-        """The buffers of a local tile: one for each array of a tuple, doubled if loaded `ahead`;
-        arrays of one scalar type share storage."""
+        """The buffers of a local tile, with a copy for each of `items` work-items: one buffer for
+        each array of a tuple, doubled if loaded `ahead`; arrays of one scalar type may share
+        storage."""
         copies = items * (2 if ahead else 1)
         return frozenset(
             self.added(

@@ -61,8 +61,8 @@ def shared(e: Expr) -> Expr:
 
 
 def rebuild(e: Expr, new: tuple[Expr, ...]) -> Expr:
-    """The term e with its children replaced, in the order of `children`; e itself if nothing
-    changed."""
+    """The term e with its children replaced by `new`, in the order of `children`; e itself if
+    nothing changed."""
     if all(map(is_, children(e), new)):
         return e
     return shared(with_terms(e, new))
@@ -109,7 +109,8 @@ def _free(e: Expr) -> frozenset[str]:
 
 
 def substitute(e: Expr, values: Mapping[str, Expr]) -> Expr:
-    """The term e with terms in place of free variables; binders that would capture are renamed."""
+    """The term e with the terms `values` in place of free variables, by name; binders that would
+    capture are renamed."""
     values = {name: v for name, v in values.items() if name in free(e)}
     if not values:
         return e

@@ -92,7 +92,8 @@ def is_whole(t: Type) -> bool:
 
 
 def lift(t: Type, width: Size) -> Type:
-    """The type t with a vector for every scalar: the element type of `asVector`."""
+    """The type t with a vector of this width in place of every scalar: the element type of
+    `asVector`."""
     match t:
         case Scalar():
             return Vector(t, width)

@@ -20,7 +20,8 @@ from ir.text.written_types import agree, infer, infer_rest
 
 
 def expand(c: Recursion, h: Helper, args: tuple[Argument, ...], span: Span, env: Env) -> Expr:
-    """The term of a call: the definition's body, its parameters standing for the arguments."""
+    """The term of a call: the body of the definition h, its parameters standing for the arguments
+    `args`."""
     c.step(span)
     d = h.definition
     try:

@@ -42,7 +42,7 @@ class Fragment:
 
 
 def as_matrix(f: Fragment, xs: Expr) -> Expr:
-    """The matrix as rows, from the form that lanes hold: [T<registers>]lanes ->
+    """The matrix, as an array of rows, that xs holds in the form of lanes: [T<registers>]lanes ->
     [[T]columns]rows."""
     digits = (*f.lanes, *f.registers)
     placed = _permuted(_divided(AsScalar(xs), f, digits), digits, (*f.rows, *f.columns))

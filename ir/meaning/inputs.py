@@ -197,7 +197,7 @@ def _draw(t: Type, rng: np.random.Generator, integers: bool) -> Data:
 
 
 def stored(program: Program, given: Mapping[str, Data]) -> dict[str, Data]:
-    """The inputs converted to the types of numbers that a device stores."""
+    """The inputs `given`, by name, converted to the types of numbers that a device stores."""
     return {p.var.name: _stored(p.var.type, given[p.var.name]) for p in program.params}
 
 

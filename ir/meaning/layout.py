@@ -43,7 +43,8 @@ def transpose(leaf: Leaf) -> Leaf:
 
 
 def slide(leaf: Leaf, size: int, step: int, strict: bool) -> Leaf:
-    """The leaf of windows: [T]n -> [[T]size]((n-size)/step+1)."""
+    """The leaf of windows: [T]n -> [[T]size]((n-size)/step+1); a UserError if the windows do not
+    fit, or, if `strict`, do not reach the end."""
     n = extent(leaf.dims[0])
     if size < 1 or step < 1 or size > n:
         raise UserError(

@@ -68,7 +68,7 @@ def _unknown(name: Name, known: Set[str], i: int, all_: tuple[Definition, ...]) 
 
 
 def used(e: Surface, inside: frozenset[str]) -> Iterator[tuple[Name, frozenset[str]]]:
-    """The names that e uses, each with the local names around it."""
+    """The names that e uses, each with the local names around it; `inside` are those around e."""
     match e:
         case Name():
             yield e, inside

@@ -18,8 +18,8 @@ TYPES = frozenset({"float", "half", "bfloat", "int", "long", "short", "ushort", 
 
 
 def hint_for(before: Sequence[Token], token: Token, text: str) -> str:
-    """The hint for a token that was not expected after those `before`, with a semicolon before it;
-    empty where there is none."""
+    """The hint, begun by a semicolon, for a token of `text` that was not expected after the tokens
+    `before`; empty if there is none."""
     last = str(before[-1]) if before else ""
     if token == "[" and last in TYPES:
         return f"; an array of n numbers is written `[{last}]n`"

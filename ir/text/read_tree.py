@@ -140,7 +140,8 @@ class Reader:
         raise AssertionError(f"no reading of {t.data}")
 
     def operators(self, parts: list[Syntax], depth: int) -> Surface:
-        """The surface tree of a - b + c, read from the left."""
+        """The surface tree of operators and operands in a row, `parts`, such as a - b + c, read
+        from the left; `depth` is the number of levels around."""
         if len(parts) > 3 and str(parts[1]) in COMPARISONS:
             raise UserError(
                 "expected one comparison, found a chain of them: write `(a < b) & (b < c)`",
@@ -196,7 +197,7 @@ class Reader:
 
 
 def _suffixed(word: str) -> tuple[str, str]:
-    """A number's digits and its suffix: `2uc` is (2, uc), `inf` has none."""
+    """The digits and the suffix of a number, `word`: `2uc` is (2, uc), `inf` has no suffix."""
     digits = "inf" if word.startswith("inf") else word.rstrip("hbficsuL")
     return digits, word[len(digits) :]
 
