@@ -128,7 +128,7 @@ def sum_of(a: Expr, b: Expr) -> Expr:
 
 
 def _added(all_: Sequence[Contribution]) -> list[Contribution]:
-    """The contributions with those at the same places added up to one."""
+    """The contributions `all_`, with those at the same coordinates added up to one."""
     places: dict[object, list[Contribution]] = {}
     for c in all_:
         places.setdefault((frozenset(c.indices), c.coordinates), []).append(c)

@@ -27,8 +27,8 @@ def instance(p: Expr, holes: frozenset[str], e: Expr) -> Found | None:
 def _instances(
     p: Expr, e: Expr, holes: frozenset[str], bound: Mapping[str, str], found: Found
 ) -> Iterator[Found]:
-    """All ways in which e is an instance of the pattern p; `bound` maps variables that p binds to
-    those of e."""
+    """All ways in which e is an instance of the pattern p, given the terms `found` for holes so
+    far; `bound` maps variables that p binds to those of e."""
     match p, e:
         case Var(name), _ if name in holes:
             known = found.get(name, e)

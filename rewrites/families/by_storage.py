@@ -19,7 +19,7 @@ from rewrites.tuning.stored_forms import IM2COL, IM2WIN, MEC, PADDED, PADDED_VIE
 
 
 def _with_windows(_: frozenset[str], strategy: Strategy) -> Strategy:
-    """The strategy for programs with windows; it refuses those without."""
+    """The given strategy for programs with windows; it refuses programs without windows."""
     return seq(windowed, strategy)
 
 

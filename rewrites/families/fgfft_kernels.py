@@ -130,8 +130,8 @@ def _is_row(m: Map) -> bool:
 
 
 def _row(e: Expr) -> Rewritten | None:
-    """The work of one row: its sum and its transform back get names, then its transforms are
-    divided into short ones."""
+    """The term e, the work of one row, with names for its sum and for its transform back, and with
+    its transforms then divided into short ones."""
     return seq(_sum_named, _row_named, divided, _in_registers)(e)
 
 
@@ -175,11 +175,11 @@ def _summed(e: Expr) -> Rewritten | None:
 
 
 def _blocks(dims: int, lanes: Strategy, turns: bool = True) -> Strategy:
-    """The strategy that puts `block_size` rows in a work-group and makes `num_blocks` groups over
-    the other rows. `dims` is the number of maps over rows; `lanes` lowers the maps over the rows of
-    a group.
+    """The strategy that puts `block_size` rows in a work-group; `dims` is the number of maps over
+    rows, and `lanes` lowers the map over the rows of a group.
 
-    A group takes its other rows in turns, or there is one group for each where `turns` is false.
+    If there are several maps over rows, `num_blocks` groups share the rows of the outer maps, each
+    group in turns; where `turns` is false, there is a group for each of these rows.
     """
     maps = standing(others=max(dims - 1, 0), last=min(dims, 1))
     rows = maps.tile("last", named("block_size"), "groups", "rows")

@@ -156,8 +156,8 @@ def _joined(pixels: Nest) -> Strategy:
 
 
 def _in_tiles(pixels: Nest) -> Nest:
-    """The nest with its windows taken in tiles, outermost, and the pixels of a tile as one map
-    inside."""
+    """The nest `pixels` with its windows taken in tiles, outermost, and the pixels of a tile as one
+    map inside."""
     sides = {"down": chunked(TY), "across": chunked(TX)}
     tiled = patches(pixels, {name: sides[name] for name in sides if pixels.count(name)})
     return tiled.merge("pixels", "across", "down").order(*TILES, "pixels", "rows")

@@ -203,8 +203,8 @@ def _stored_sums(form: Lift, tiled: Nest) -> Nest:
 
 
 def _blocks(nest: Nest, *groups: str) -> Nest:
-    """The nest with a work-item for each chunk of windows and part of their sums, which makes a
-    block of results."""
+    """The nest with its maps over `groups` outermost, and a work-item for each chunk of windows and
+    part of their sums, which makes a block of results."""
     in_order = nest.order(*groups, "window chunks", "parts", "windows", "kernels")
     return in_order.into_sum("windows", "kernels")
 

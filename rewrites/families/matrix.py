@@ -94,7 +94,7 @@ def matrix(params: frozenset[str], form: Matrix) -> Strategy:
 
 
 def _tiled(form: Matrix) -> Strategy:
-    """The strategy that makes sums over images sums over their tiles, which are stored."""
+    """The strategy that turns sums over images into sums over their tiles, which are stored."""
     if form.tiles is None:
         return skip
     rows = MATRIX[form.instruction].brought[0]
@@ -234,8 +234,8 @@ def _in_runs(p: Program, name: str, every: Sequence[Chunks]) -> Iterator[Form]:
 
 @lru_cache(maxsize=64)
 def _has_long_sums(p: Program) -> bool:
-    """True if a kernel of the program is sums over images, which the law of tiles makes sums over
-    their tiles."""
+    """True if a kernel of the program sums over images, and the law of tiles can turn that into
+    sums over their tiles."""
     tiled = over_lines(by_numbered_tiles(side=min(TILES)))
     try:
         return seq(one_each(parameter_names(p), normalise), tiled)(p.body) is not None
@@ -244,8 +244,8 @@ def _has_long_sums(p: Program) -> bool:
 
 
 def _instruction(form: Matrix) -> Trait:
-    """The trait which says that a form makes products by its instruction, and how much they lose by
-    it."""
+    """The trait which says that a form makes products by its instruction, and how much precision
+    they lose by it."""
     name = form.instruction
     match form.parts:
         case Parts.WHOLE:

@@ -158,9 +158,9 @@ def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
 
 
 def _chunks_of_pairs(e: Expr) -> Rewritten | None:
-    """The nest of sums e with its innermost one cut into chunks of k steps, which are added in
-    pairs; but if it has an odd number of few steps inside another sum, these are spelled out, and
-    the sum around them is cut. Refused if the sums are not of ints."""
+    """The nest of sums e with its innermost sum cut into chunks of k steps, whose products are
+    added in pairs. An innermost sum of few steps, an odd number of them, is spelled out in pairs
+    instead if it is inside another sum, which is then cut. Refused if the sums are not of ints."""
     short = stage("few steps in pairs", innermost_reduction(when(_is_odd, sum_in_pairs())))
     if len(trips(e)) > 1 and short(e) is not None:
         return seq(short, split_innermost(named("k")))(e)

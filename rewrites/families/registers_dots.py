@@ -77,8 +77,8 @@ def dots(params: frozenset[str], form: Dots) -> Strategy:
 
 
 def _in_fours(e: Expr) -> Rewritten | None:
-    """The nest of sums e with its longest one innermost, and zeros after what it adds, up to a
-    multiple of four."""
+    """The nest of sums e with its longest sum innermost, lengthened by zeros to a multiple of four
+    steps."""
     rounded_up = innermost_reduction(attempt(round_fold(k=LANES)))
     return seq(nested_reductions, longest_inside, rounded_up)(e)
 

@@ -141,9 +141,9 @@ def on_part(i: int) -> Strategy:
 
 
 def _by_seven(levels: int, batch: int) -> Strategy:
-    """The strategy that makes one product, or each of a batch, by seven of half the size, `levels`
-    times over; by three real ones where `levels` is 0. `batch` is the number of maps over the
-    batch."""
+    """The strategy that makes one product, or each of a batch, by seven products of half the size,
+    `levels` times over; where `levels` is 0, a product of complex numbers by three real products.
+    `batch` is the number of maps over the batch."""
     if levels == 0:
         return _by_three(batch)
     if batch:
@@ -156,8 +156,8 @@ def _by_seven(levels: int, batch: int) -> Strategy:
 
 
 def _by_three(batch: int) -> Strategy:
-    """The strategy that makes a product of complex matrices of three real ones, which are
-    stored."""
+    """The strategy that makes a product of complex matrices by three products of real ones, which
+    are stored; `batch` is the number of maps over the batch."""
     if batch:
         seen = at(OF_FUNCTION * batch, inline_view())
         return seq(_cut_each(batch, _cut_parts), seen, of_array(_stages(1, batch + 1)))

@@ -154,7 +154,8 @@ def _is_matrices(e: Expr) -> bool:
 
 
 def _in_panels(rows: int, panel: Size) -> Strategy:
-    """The strategy that stores matrices with windows and kernels as one dimension, in panels."""
+    """The strategy that stores matrices in panels of `panel` rows; their `rows` outer dimensions,
+    over windows and kernels, are seen as one."""
 
     def run(e: Expr) -> Rewritten | None:
         return flattened(rows, panels(depth(type_of(e)) - rows + 1, panel))(e)

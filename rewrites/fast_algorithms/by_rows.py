@@ -64,7 +64,8 @@ def by_rows(e: Expr) -> Expr | None:
 
 
 def _closed(r: Rows, e: Expr) -> bool:
-    """True if the arrays of r use no variable that e binds, and the data are numbers throughout."""
+    """True if the arrays of r use no variable that e binds, and no `pad_any` adds elements of no
+    value to the data."""
     return free(r.data.base) | free(r.taps.base) <= free(e) and not adds_anything(r.data.base)
 
 

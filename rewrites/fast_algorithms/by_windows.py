@@ -125,7 +125,8 @@ def slid(sizes: Sequence[int], x: Expr, f: Callable[[Expr], Expr]) -> Expr:
 
 
 def sum_of(acc: Expr, w: Expr, g: Expr) -> Expr:
-    """The term acc + Σ of the products of a window's elements with its taps."""
+    """The term acc + Σ x y, over the elements x of the window w and the taps y of g at the same
+    places."""
     pairs = Zip((w, g))
 
     def step(a: Expr, t: Expr) -> Expr:

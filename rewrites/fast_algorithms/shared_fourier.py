@@ -134,8 +134,8 @@ def _turn(w: Expr, a: Expr, b: Expr) -> Expr:
     rounding=STAGE,
 )
 def split_dft_tabled(e: Generate, r: Size) -> Expr | None:
-    """A transform of length r s becomes short ones as in `split_dft`, with the roots of unity from
-    a table."""
+    """A transform of length r s becomes r transforms of length s, turned by roots of unity from a
+    table, and s of length r."""
     return in_phases(e, r, _turned)
 
 

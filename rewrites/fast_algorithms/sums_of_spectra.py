@@ -137,7 +137,8 @@ def _combination(row: Sequence[Fraction], b: Expr) -> Expr:
 
 
 def combines(e: Expr) -> bool:
-    """True if e is a product of one of these laws' matrices with a view of planes."""
+    """True if e is the product of a view of planes with one of the matrices by which this file's
+    laws combine planes."""
     if isinstance(e, Split) and isinstance(e.xs, Split):
         return combines(e.xs)
     b = next((t.xs for t in subterms(e) if isinstance(t, At)), None)

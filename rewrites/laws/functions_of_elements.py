@@ -49,8 +49,8 @@ def let_mapped(e: Let, f: Expr) -> Expr | None:
 
 
 def _as_tuple(f: Lam) -> Lam:
-    """The function f with its result in a tuple, if it is none: no operation computes with a
-    tuple."""
+    """The function f; if it gives no tuple, with its result in a tuple of one part, as no operation
+    computes with a tuple."""
     return f if isinstance(f.body, MakeTuple) else Lam(f.pattern, MakeTuple((f.body,)))
 
 

@@ -109,7 +109,8 @@ def rows_pad_pad(e: Map) -> Expr | None:
 
 
 def pads(f: Lam) -> bool:
-    """True if the function f only pads the dimensions of an array by its own elements."""
+    """True if the function f does nothing but pad dimensions of an array by elements of its own, or
+    by anything."""
     return isinstance(f.pattern, Var) and _padded(f.body, f.pattern.name)
 
 

@@ -92,8 +92,8 @@ def _outermost(e: Expr, d: int) -> Expr:
 
 
 def _of_parts(parts: Expr, found: _Fixed) -> Expr:
-    """The view as a map over `parts`, the indices or chunks of an array's dimension, of a function
-    that gives the view's element `found`."""
+    """The view whose element is `found`, as a map over `parts`, the indices or chunks of an array's
+    dimension."""
     return Map(lam("plane", elem_of(parts), lambda p: substitute(found.e, {MARK: p})), parts)
 
 

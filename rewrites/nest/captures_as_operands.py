@@ -22,8 +22,8 @@ def carried(e: Expr) -> Rewritten | None:
 
 
 def _levels(names: frozenset[str]) -> Strategy:
-    """The strategy that makes captured terms operands in a nest of reductions; `names` are bound
-    around the nest."""
+    """The strategy that makes operands of the terms over `names`, bound around a nest of
+    reductions, which the functions of the reductions use."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Reduce):

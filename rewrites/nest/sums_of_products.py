@@ -36,8 +36,9 @@ class Products:
 
 
 def products(e: Expr, env: Env | None = None, maps: tuple[Index, ...] = ()) -> Products:
-    """The products that the only sum in the nest of e adds up, whatever is done with it; NoAccess
-    if there are none."""
+    """The products that the only sum in the nest of e adds up, whatever is done with the sum;
+    NoAccess if there are none. `env` has what the variables of e read, and `maps` are the indices
+    of maps around e."""
     env, inner = env or {}, strip(e)
     place = windows(e)
     if place:

@@ -196,7 +196,7 @@ def _same(x: Expr) -> Expr:
 
 def _view(e: Expr) -> tuple[View, View, Expr] | None:
     """The bijective view at the root of e as a function, its inverse, and the term that it shows;
-    None without one."""
+    None if e is no such view."""
     match e:
         case Join(xs):
             return Join, _split(_width(xs)), xs

@@ -100,7 +100,8 @@ def _in_local(e: Expr) -> Rewritten | None:
 
 
 def inside_local(s: Strategy) -> Strategy:
-    """The strategy that applies s to what is made in local memory."""
+    """The strategy that applies s to the argument of the first `toLocal`, outermost first, below
+    the argument's views."""
     return outermost(when(lambda e: isinstance(e, ToLocal), of_made(inside(s))))
 
 

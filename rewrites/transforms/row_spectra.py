@@ -60,7 +60,8 @@ def _apart(e: Expr) -> Rewritten | None:
 
 
 def is_made(e: Expr) -> bool:
-    """True if e is the spectrum of a row of a view, or of its rows at any depth."""
+    """True if e is the spectrum of a row that is a view, or an array, of any depth, of the spectra
+    of such rows."""
     match e:
         case Map(Lam(Var(), body), xs) if is_view(xs):
             return is_made(body)

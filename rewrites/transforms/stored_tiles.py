@@ -77,7 +77,8 @@ def _views(e: Expr, known: frozenset[str], place: Place) -> Iterator[Place]:
 
 def _laid(part: Size | None, layout: Strategy) -> Strategy:
     """The strategy that applies `layout` to an array with its tiles innermost. If `part` is given,
-    this is the array below the view that takes its tiles, so far outermost, in parts."""
+    that is the array below a view which cuts the tiles, its outermost dimension, into parts; they
+    are made innermost first."""
     if part is None:
         return layout
 
