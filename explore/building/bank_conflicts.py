@@ -32,7 +32,8 @@ def bank_conflicts(made: Generated) -> int | None:
 
 @remembered
 def kernel_conflicts(kernel: Kernel) -> int:
-    """The turns of local memory that the sub-groups of a kernel wait for in all."""
+    """The turns of local memory that all sub-groups of a kernel wait for because of bank
+    conflicts."""
     touched = (a for a in footprint(kernel).accesses if a.memory.space is Space.LOCAL)
     return sum(_waited(kernel, a) for a in touched)
 

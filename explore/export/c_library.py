@@ -170,12 +170,14 @@ def _described(buffers: Sequence[Buffer]) -> str:
 
 
 def _placed(plan: Plan, some: Sequence[Buffer]) -> str:
-    """The values of an array over all buffers of a plan: the parameters of some, else NULL."""
+    """The initialiser of a C array with an entry for each buffer of a plan: the parameter of that
+    name for the buffers in `some`, NULL for all others."""
     return ", ".join(_c_name(b) if b in some else "NULL" for b in plan.buffers)
 
 
 def _loaded(b: Buffer, places: Mapping[str, tuple[str, int]], weights_bytes: int) -> str:
-    """The statements of the demo that load a constant, or make a buffer with an input."""
+    """The statements of the demo that load the constant b, or make a buffer on the device for b,
+    with its contents if it is an input. `places` and `weights_bytes` are as in `library`."""
     file, at = places.get(b.name, ("", 0))
     whole = weights_bytes if b.role is Role.CONST else b.bytes
     read = f'part("../{file}", {at}, {b.bytes}, {whole})'

@@ -76,9 +76,9 @@ def export(
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What an export tells beside its plan: the device it was made for, the largest error of a
-    right result, what `plan.json` says of it, the text of its kernels, its README, and the name and
-    the title of its libraries, and the derivation, if there is one."""
+    """The facts that an export tells besides its plan: the device it was made for, the largest
+    error of a right result, the fields of `plan.json`, the text of its kernels, its README, the
+    name and the title of its libraries, and the derivation, if there is one."""
 
     made_for: str
     max_error: float
@@ -205,8 +205,8 @@ def refuse_names(plan: Plan) -> None:
 
 
 def refuse_occupied(folder: Path, ours: str, inner: Sequence[str]) -> None:
-    """Raise a UserError for a folder that holds other files than an export, which has one called
-    `ours`, or whose `inner` places are links."""
+    """Raise a UserError for a folder that holds files but not the one called `ours`, by which an
+    export is known, or in which a place in `inner` is a link."""
     try:
         if folder.exists() and not folder.is_dir():
             raise UserError(f"expected a folder, found the file {folder}")
@@ -220,7 +220,8 @@ def refuse_occupied(folder: Path, ours: str, inner: Sequence[str]) -> None:
 
 
 def _derivation(record: Record, environment: Environment) -> str:
-    """The whole derivation: the program, its outline, and every law with what then stood there."""
+    """The text of a whole derivation: the program, the outline, and every law with the term that
+    then stood at its place."""
     steps = record.variant.derivation
     parts = [environment.program_run.rstrip(), *outline_of(steps)]
     if any(step.stages for step in steps):

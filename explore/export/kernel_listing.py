@@ -53,8 +53,8 @@ def titles_of(plan: Plan) -> Mapping[str, str]:
 
 
 def _how(name: str) -> str | None:
-    """The words in which a buffer's name says how it was made of one parameter; None if it was
-    not."""
+    """The words that tell how a buffer was made of one parameter, from the buffer's name; None if
+    the name does not tell this."""
     found = MADE.fullmatch(name)
     return found["how"] if found else None
 

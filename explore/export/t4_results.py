@@ -96,7 +96,8 @@ def _measurements(record: Record, measured: Measured) -> list[dict[str, Any]]:
 
 
 def _compiled(record: Record) -> list[dict[str, Any]]:
-    """What a device's compiler made of a variant that never ran, and the time predicted of it."""
+    """The measurements, as T4 has them, of a variant that never ran: numbers of the code that a
+    device's compiler made of it, and the time predicted of it."""
     outcome = record.outcome
     if not isinstance(outcome, Predicted):
         return []

@@ -27,8 +27,9 @@ KEEP_RANK = (
 
 @dataclass(slots=True)
 class _Folding:
-    """The graph while it is folded: how often each tensor is read, its number of axes, and the
-    nodes so far, by the tensor that they make too."""
+    """A graph while its nodes are folded: its constants, how often each tensor is read (`read`),
+    the number of axes of tensors where that is known (`ranks`), and the nodes so far, as a list and
+    by the tensor that they make."""
 
     constants: dict[str, Array]
     read: Counter[str]
@@ -60,8 +61,9 @@ class _Folding:
             self.ranks[node.outputs[0]] = rank
 
     def _function_of_one(self, node: Node) -> Node:
-        """The node as a function of one tensor, in place of those nodes between that nobody else
-        reads; the node itself if it is none, or does nothing but what one operator does."""
+        """The node as a function of one tensor, which replaces the nodes between the two; the node
+        itself if it is no such function, if nodes between are read by others too, or if one
+        operator computes it anyway."""
         found = function_of_root(node, self.makers, self.constants, self.ranks)
         if found is None:
             return node
@@ -103,8 +105,9 @@ class _Folding:
         return conv, replace(conv, inputs=(conv.inputs[0], *made), outputs=node.outputs)
 
     def _scaled(self, node: Node) -> tuple[Node, Node] | None:
-        """A product or a sum with a constant for each channel, folded into the convolution or the
-        batch normalisation before it."""
+        """A pair: the convolution or batch normalisation before `node`, a product or sum with a
+        constant for each channel, and the same with `node` folded into it; None if `node` is no
+        such thing."""
         if node.operator not in ("Mul", "Add") or len(node.inputs) != 2:
             return None
         for name, other in (node.inputs, node.inputs[::-1]):
@@ -121,8 +124,8 @@ class _Folding:
         return None
 
     def _changed(self, before: Node, node: Node, each: Array) -> Node:
-        """A convolution or normalisation whose results are multiplied by numbers for each channel,
-        or have these added."""
+        """The convolution or normalisation `before` with its results multiplied by the numbers
+        `each` of its channels, or with these added, as `node` does."""
         factor, *biases = (np.asarray(self.constants[n]) for n in before.inputs[1:3])
         bias = biases[0] if biases else np.zeros(len(factor))
         if node.operator == "Mul":
@@ -164,7 +167,8 @@ class _Folding:
         return None if limits is None else ("Clip", {"low": limits[0], "high": limits[1]})
 
     def _added(self, node: Node) -> tuple[Node, Node] | None:
-        """A sum of two images, folded into the later one of the convolutions that make them."""
+        """A pair: the later one of the convolutions that make the two images which `node` adds, and
+        that convolution with the sum folded into it; None if `node` is no such sum."""
         if node.operator not in ("Add", "Sum") or len(node.inputs) != 2:
             return None
         if any(name in self.constants for name in node.inputs):

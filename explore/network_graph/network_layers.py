@@ -39,8 +39,9 @@ IN_ONNX_ORDER = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", *OF_
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer: the node that it is of, the number of its program, what the program's parameters are
-    given, tensors by name or constants, and the tensor that it makes, or the part of it."""
+    """A layer: the node that it was made from (`title`, `operator`), the number of its program, the
+    tensors (by parameter) and constants that the program's parameters are given, and the tensor
+    that it makes, or the part of a tensor (`into`)."""
 
     title: str
     operator: str
@@ -53,8 +54,9 @@ class Layer:
 
 @dataclass(slots=True)
 class Layers:
-    """A network as layers, in an order that runs: its tensors, its different programs, and for a
-    tensor that is another one in a new shape, which."""
+    """A network as layers, in an order in which they can run: its tensors, its different programs,
+    and, for a tensor that is another tensor in a new shape, the name of that other tensor
+    (`same_as`)."""
 
     name: str
     inputs: Mapping[str, Kind]
@@ -115,7 +117,7 @@ def layers_of(graph: Graph) -> Layers:
 
 
 def _constant(node: Node, made: Layers, constants: Mapping[str, Array]) -> Array | None:
-    """The array that a node makes, if that is known before the network runs."""
+    """The array that a node makes, if it is known before the network runs; else None."""
     if node.operator == "Shape" and node.inputs[0] in made.tensors:
         shape = made.tensors[node.inputs[0]].shape
         given = node.attributes

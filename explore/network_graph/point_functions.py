@@ -25,10 +25,11 @@ def function_of_root(
     constants: Mapping[str, Array],
     ranks: Mapping[str, int],
 ) -> tuple[str, str] | None:
-    """The tensor of which alone a node makes each number of its result from the number at the same
-    place, and the text of the function of y that it is; None if there is no such tensor.
+    """A pair: the name of a tensor, each number of which becomes the number at the same place of
+    the node's result, and the text of the function of y that does this; None if the node computes
+    no such function of a single tensor.
 
-    Nodes that are such functions already are looked through.
+    Nodes before it that are such functions themselves are taken into the function.
     """
     if node.operator not in OF_SEVERAL and node.operator not in (*ACTIVATIONS, "Clip"):
         return None
@@ -63,8 +64,8 @@ def _depth(text: str) -> int:
 def _looked_through(
     name: str, makers: Mapping[str, Node], constants: Mapping[str, Array]
 ) -> tuple[str, str]:
-    """The tensor of which alone a tensor is a function, itself if there is no other, and the
-    function's text."""
+    """A pair: the tensor of which alone the tensor `name` is a function, number by number, and the
+    text of that function of y; the tensor itself and `y` if there is no other."""
     maker = makers.get(name)
     if maker is not None and maker.operator == FUNCTION:
         return maker.inputs[0], maker.attributes["of"]
@@ -76,7 +77,8 @@ def _looked_through(
 
 
 def _scalar(constant: Array, rank: int | None) -> str | None:
-    """The text of a constant that is one number whatever it meets; None if it is not."""
+    """The text of the number in a constant that has a single number and adds no axes to a tensor of
+    `rank` axes; None for other constants."""
     fits = constant.ndim <= (1 if rank is None else rank)
     if constant.size != 1 or not fits or not np.issubdtype(constant.dtype, np.floating):
         return None
@@ -85,7 +87,8 @@ def _scalar(constant: Array, rank: int | None) -> str | None:
 
 
 def _applied(node: Node, constants: Mapping[str, Array], texts: list[str]) -> str | None:
-    """The text of what a node makes of operands with these texts."""
+    """The text of a node's result from the texts of its operands; None if it is a `Clip` whose
+    limits are computed."""
     texts = [text if SIMPLE.fullmatch(text) else f"({text})" for text in texts]
     if node.operator in OF_SEVERAL:
         return BINARY[node.operator](texts)

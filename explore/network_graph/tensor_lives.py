@@ -1,4 +1,4 @@
-"""The lives of the tensors between layers, in layers."""
+"""The lives of the tensors between layers, counted in layers."""
 
 from explore.network_graph.network_layers import Layers
 from ir.arena import Life

@@ -46,8 +46,8 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node of a graph: its operator, the tensors that it reads and makes (an empty name is one
-    left out), and its attributes."""
+    """A node of a graph: its name, its operator, the tensors that it reads and makes (an empty name
+    for one that is left out), and its attributes."""
 
     name: str
     operator: str

@@ -155,7 +155,8 @@ def _kind(proto: Any, given: Sequence[int] | None) -> Kind:
 
 
 def _demand_fits(name: str, dims: Sequence[int | str], given: Sequence[int]) -> None:
-    """Refuse a shape that has other numbers of axes than the model's, or sizes that are none."""
+    """Refuse a shape given for the input `name` that has another number of axes than `dims`, the
+    model's sizes, or sizes below 1."""
     if len(given) != len(dims) and dims:
         raise UserError(
             f"--shape {name}: expected {len(dims)} sizes for [{', '.join(map(str, dims))}], found "

@@ -42,8 +42,9 @@ def softmax(site: Site) -> Step:
 
 
 def _nested(site: Site, f: str, axis: int, newer: bool) -> Step:
-    """The step of a softmax where the input or the result has its channels last. It is taken along
-    one axis; for an older opset, Refused unless the axes from `axis` on are one, too."""
+    """The step of a softmax, by the function f, along one axis, where the input or the result has
+    its channels last. An older opset (not `newer`) takes all axes from `axis` on together: Refused
+    unless that is a single axis."""
     x = site.tensor(0)
     rank = len(x.shape)
     if not newer and prod(x.shape[axis + 1 :]) > 1:

@@ -55,9 +55,9 @@ def _way(groups: int, depthwise: bool, rank: int) -> str:
 
 
 def _with_another(site: Site, parts: tuple[str, Windows, str, str, str], kind: Kind) -> Step:
-    """The step of a convolution to whose result another tensor (input 3) is added, and f is
-    applied. If both tensors are stored in the same order, it can also be taken in two parts: the
-    convolution, then the sum."""
+    """The step of a convolution to whose result another tensor (input 3) is added before the node's
+    epilogue is applied. If both tensors are stored in the same order, the step can also be taken in
+    two parts: the convolution, then the sum."""
     f, windows, kernels, biases, image = parts
     x, other, rank = site.tensor(0), site.tensor(3), windows.rank
     alone = tuple(site.parameters)
@@ -88,8 +88,8 @@ SUMS = "sums"
 
 
 def _sum(site: Site, f: str, kind: Kind) -> Step:
-    """The step of the second part of `_with_another`: f of each result of the convolution plus the
-    number that is added, both read as flat lists."""
+    """The step of the second part of `_with_another`: the function f, a text, of each result of the
+    convolution plus the number that is added to it, both read as flat lists."""
     flat = array_type("float32", (kind.elements,))
     given = replace(site.parameters[-1], type=flat)
     sums = Parameter(SUMS, flat, "")

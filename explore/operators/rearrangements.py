@@ -264,7 +264,7 @@ def split_parts(site: Site, which: int) -> Step:
 
 def resized(site: Site) -> Step:
     """The step of a `Resize` or `Upsample` that repeats each element a whole number of times;
-    Refused for others."""
+    Refused for any other way of resizing."""
     x = site.tensor(0)
     mode = site.attribute("mode", "nearest")
     if mode != "nearest":

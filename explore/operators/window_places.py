@@ -11,8 +11,9 @@ from explore.operators.site import Site
 @dataclass(frozen=True, slots=True)
 class Windows:
     """Windows over an array, axis by axis: how many elements a window takes (`kernel`), the
-    distance from one window to the next (`steps`) and from one element to the next (`apart`), and
-    how much padding is put before and after the array."""
+    distance from one window to the next (`steps`) and from one element to the next (`apart`), how
+    much padding is put before and after the array, the number of windows (`counts`), and how much
+    of the padding behind is there only for a partial last window (`beyond`)."""
 
     kernel: tuple[int, ...]
     steps: tuple[int, ...]

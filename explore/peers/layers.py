@@ -33,7 +33,9 @@ class Geometry:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer in words, and its operands in the order of axes that libraries use.
+    """A layer of a library: its operation in words, and its operands in the library's order of
+    axes. `back` permutes the library's output to the program's order of axes, `given` tells that of
+    the program's image in words, and `batched` that the program has the axis N.
 
     Convolutions have x [N][C][…] and w [M][C/groups][…], transposed ones w [C][M/groups][…], each
     with one to three sides; poolings have no w; linear layers x […][K] and w [M][K].

@@ -107,14 +107,14 @@ def duel(
 
 
 def one_pass(rival: Rival, _: int) -> Timed | Failed:
-    """The times of one pass over all ways of a peer, or the failure why it has none; done by the
-    peer's worker."""
+    """The times of one pass over all ways of a peer, or a failure with the reason why it has none;
+    the peer's worker does this."""
     return timed(rival) if rival.ways else Failed("run", rival.reason)
 
 
 def _ours(device: Workers, plans: Sequence[Plan]) -> Passes | Failed:
-    """One pass over our plans, with the yardstick. The peer's pass beside it is taken to be at the
-    same pace."""
+    """The result of one pass over our plans, with the yardstick. The peer's pass before or after it
+    is taken to be at the same pace."""
     device.submit(Again(tuple(plans), passes=1), timeout=LIMIT)
     (done,) = device.results()
     found: Passes | Failed = done.result

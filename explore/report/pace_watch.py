@@ -5,7 +5,7 @@ from explore.results.records import Measured, Outcome
 
 
 class PaceWatch:
-    """A watch on the outcomes of a run, as they come; failed ones tell nothing of the pace."""
+    """A watch on the outcomes of a run, as they come; failed outcomes tell nothing of the pace."""
 
     def __init__(self) -> None:
         self._slow = 0  # outcomes in a row

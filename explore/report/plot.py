@@ -26,7 +26,7 @@ def plot_front(
 ) -> None:
     """Write the figure of a run's records to a file, in the format that its suffix names.
 
-    The same records make the same bytes. Where the front is over the error too, its points are
+    The same records make the same bytes. Where `over` names the error, points of the front are
     coloured by it.
     """
     if file.suffix.lower() not in (".png", ".svg", ".pdf"):

@@ -27,7 +27,7 @@ _KNOWN = 20  # variants after which the pace is known
 
 
 class Audience(Protocol):
-    """Others that are told of a run's progress, besides the terminal, such as an open page."""
+    """A listener that is told of a run's progress besides the terminal, such as an open page."""
 
     def saw(self, record: Record, says: str) -> None: ...
     def lost(self, form: LostForm) -> None: ...
@@ -37,7 +37,7 @@ class Audience(Protocol):
 class Watch:
     """The display of a run's progress: `with Watch(1000) as watch: watch.saw(record)`.
 
-    Records that were stored `before` do not count for the pace.
+    Records in `before`, stored by earlier starts of the run, count as done, but not for the pace.
     """
 
     def __init__(

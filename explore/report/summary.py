@@ -69,7 +69,7 @@ def code_words(code: KernelCode) -> str:
 
 
 def clock_words(clock: Clock) -> str:
-    """A time's clock, in words."""
+    """The words that tell what a time by this clock is."""
     return "end to end" if clock == "end to end" else "the sum of its kernels on the device"
 
 

@@ -30,8 +30,8 @@ def front_lines(
 
 
 def _folded(numbers: Sequence[str], made: Sequence[Row], width: int) -> Iterator[str]:
-    """The lines of a table too wide for the console: numbers on a line, and device time, form and
-    parameters below."""
+    """The lines of a table that is wider than the console: each line of `numbers`, and below it the
+    words of `made` for the same point (device time, form, parameters), wrapped at `width`."""
     for line, words in zip(numbers, made, strict=True):
         yield line.rstrip()
         yield from textwrap.wrap(
@@ -61,8 +61,8 @@ def _parameters(record: Record) -> str:
 
 
 def _counted(bounds: Bounds) -> Mapping[str, int]:
-    """The program's operations by the heading of their rate; kinds that it has none of are left
-    out."""
+    """The number of the program's operations of each kind, by the heading of the kind's rate;
+    without kinds of which it has none."""
     counts = {"GFLOP/s": bounds.flops, "int GOP/s": bounds.whole_operations}
     return {name: n for name, n in counts.items() if n}
 

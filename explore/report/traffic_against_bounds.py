@@ -15,9 +15,9 @@ def least_traffic(variant: Variant, bounds: Bounds) -> int | None:
     """The least global bytes that a variant must move with the on-chip memory that it has; None if
     not even the bytes of its data are known.
 
-    These are its inputs and output, each once, or more if its products need more: those of the
-    program, or of Winograd's algorithm. For other algorithms no bound but that of the data is
-    known.
+    The bytes are those of its inputs and output, each once, or more if its products need more: the
+    program's own products, or those of Winograd's algorithm. For other algorithms no bound but that
+    of the data is known.
     """
     known = bounds.products
     if known is None or bounds.io_bytes is None or not variant.chip_bytes:

@@ -36,8 +36,8 @@ def no_candidate(
 
 
 def _why(results: Sequence[Derived | Inapplicable]) -> list[str]:
-    """The lines on what clashes in the plainest form of each family, or why nothing could be
-    derived."""
+    """Lines on which constraints contradict each other in the plainest form of each family, or why
+    no form of the family could be derived."""
     lowered = {r.family: r for r in reversed(results) if isinstance(r, Derived)}
     refused = {r.family: r.reason for r in reversed(results) if isinstance(r, Inapplicable)}
     families = [f for f in dict.fromkeys(r.family for r in results) if f in (lowered or refused)]

@@ -1,1 +1,1 @@
-"""Everything kept of a run: options, records, the store, the front."""
+"""The data kept of a run: options, records, the store, the front."""

@@ -10,7 +10,7 @@ MOST = 1e15
 
 @dataclass(frozen=True, slots=True)
 class KernelCode:
-    """What a device's compiler says of the code of one kernel.
+    """The numbers that a device's compiler tells of the code of one kernel.
 
     `counts` are numbers by name, such as instructions, as they stand in the code. `done` are the
     numbers that a work-item carries out on average, with loops counted as often as they turn; empty
@@ -40,7 +40,7 @@ def code_json(code: KernelCode) -> dict[str, Any]:
 
 
 def code_from(fields: Fields) -> KernelCode:
-    """The code of a kernel in fields that `code_json` gave; raises Damaged for others."""
+    """The code of a kernel in fields that `code_json` gave; raises Damaged for any other fields."""
     return KernelCode(
         kernel=fields.matching("kernel", PLAIN, "a plain name"),
         compiler=fields.text("compiler"),

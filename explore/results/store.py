@@ -48,7 +48,8 @@ class Store:
 
     @staticmethod
     def create(folder: Path, environment: Environment) -> "Store":
-        """The store of a new run; a folder that has a run is refused, unless nothing came of it."""
+        """The store of a new run; a folder that has a run is refused, unless that run stored no
+        outcomes."""
         _demand_readable(environment)
         with _told(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -150,7 +151,7 @@ class Store:
             )
 
     def peers(self) -> list[Peer]:
-        """The last measurement of each peer, at the usual pace too."""
+        """The last measurement of each peer; times are at the machine's usual pace."""
         with _told(self.folder):
             rows = self._connection.execute("SELECT json FROM peer ORDER BY rowid").fetchall()
         with _readable(self.folder, "what it says of a peer is no measurement"):

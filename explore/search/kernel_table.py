@@ -14,8 +14,8 @@ Numbers = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class KernelTable:
-    """A table with a row for each kernel, which candidates may share, and the rows of each
-    candidate's kernels.
+    """A table with a row for each kernel, which candidates may share, and, for each candidate, the
+    numbers of its kernels' rows.
 
     Candidate 0 pads by a kernel A and sums up by B, candidate 1 pads by A and sums up by C:
 

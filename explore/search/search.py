@@ -46,8 +46,8 @@ Grow = Callable[[Sequence[int], Sequence[int]], KernelTable]  # near some, and l
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What other runs taught before a search begins: a table of their variants, and the times of
-    each variant's kernels."""
+    """The knowledge from other runs with which a search begins: a table of their variants, and the
+    times of each variant's kernels."""
 
     table: KernelTable
     kernels: Sequence[Sequence[float]]
@@ -153,8 +153,8 @@ class Search:
         return fresh[:count]
 
     def _guided(self, known: list[int]) -> list[int]:
-        """The candidates of a guided round. The more is known, the more they are, so that the model
-        is fitted rarely."""
+        """The candidates of a guided round. A round grows with the number of outcomes known, so
+        that the model is not fitted too often."""
         count = max(self._batch, len(known) // 12)
         good = [i for i in known if self._times[i] is not None]
         self._look_around(good)
@@ -225,7 +225,7 @@ class Search:
 def front_at(wanted: Floats, memory: Floats, logs: Floats) -> Floats:
     """The best log time known within each of the wanted amounts of memory.
 
-    Below the least amount known there is none: the worst one known stands in for it.
+    For amounts below the least in `memory`, the worst time known stands in.
     """
     order = np.argsort(memory, kind="stable")
     best = np.minimum.accumulate(logs[order])

@@ -24,9 +24,10 @@ def search_over(
     """The search over these variants within a budget: a few strata first, then guided rounds, in
     which strata not seen yet still get turns, about a quarter of the budget in all.
 
-    `memory` has the bytes of each variant. `near` gives further variants, with theirs: those near
-    the variants of some numbers, and those of forms like the forms of good ones. The variants
-    `begin` come first; `learned` are records of other runs, from which times are foretold.
+    `memory` has the bytes of each variant. `near`, called with the numbers of some variants and of
+    good ones, gives further variants, near the first and in forms like those of the good ones, with
+    their bytes. The variants with the numbers `begin` come first; `learned` are records of other
+    runs, from which times are predicted.
     """
 
     def grow(parents: Sequence[int], good: Sequence[int]) -> KernelTable:
@@ -51,8 +52,8 @@ def search_over(
 
 
 def prior_of(records: Sequence[Record]) -> Prior | None:
-    """What the records of other runs teach a search; None if none of them has the times of its
-    kernels."""
+    """The knowledge for a search from the records of other runs; None if none of them has the times
+    of its kernels."""
     timed = [(r.variant, kernels_of(r.outcome)) for r in records]
     fit = [(v, each) for v, each in timed if each and len(each) == len(v.features)]
     if not fit:

@@ -19,9 +19,9 @@ def stratified(
     """An order of candidates that takes one from each stratum in turn, and likewise from finer
     strata inside each.
 
-    In the finest, those come first that are likely to be quick by their estimates. A family whose
-    quickest is estimated to be slower than the quickest of all joins later, a turn for each time
-    that it is twice as slow.
+    Inside the finest strata, the candidates that are estimated to be quickest come first. A family
+    whose quickest candidate is estimated to be slower than the quickest of all joins later, a turn
+    for each time that it is twice as slow.
     """
     blurred = estimate + _BLUR * random.standard_normal(len(strata))
     members = [int(i) for i in np.argsort(blurred, kind="stable")]

@@ -1,9 +1,9 @@
 """How often a work-item carries out each block of a kernel, on average.
 
-Loops of our kernels count from 0 by one. So a loop's turns are the constant that its counter is
-compared with where it ends; branches are taken as often as their conditions hold for sampled
-work-items. A branch whose condition is unknown counts as taken on both sides: at most that is
-done.
+Loops of our kernels count from 0 by one. So the number of a loop's turns is the constant that its
+counter is compared with where the loop ends; branches are taken as often as their conditions hold
+for sampled work-items. A branch whose condition is unknown counts as taken on both sides, so that
+no block counts too little.
 """
 
 from collections.abc import Iterator
@@ -64,7 +64,8 @@ class _Weights:
         self.sequence(otherwise, times * no)
 
     def turns(self, body: Sequence) -> int:
-        """The turns of a loop, whose counter then has values of its own."""
+        """The number of turns of the loop with this body; its counter is then given values, one for
+        each work-item."""
         for node in body:
             if isinstance(node, Branch) and (_leaves(node.then) or _leaves(node.otherwise)):
                 counter, turns = self.counted(node)
@@ -73,8 +74,9 @@ class _Weights:
         raise UnknownTurns
 
     def counted(self, end: Branch) -> tuple[int, int]:
-        """The number of a loop's counter, and its turns, from the branch that ends it: before its
-        body by the counter, or after it by the counter's next value."""
+        """The number of the definition of a loop's counter, and the loop's turns, from the branch
+        that ends the loop. The branch stands before the body and tests the counter, or after it and
+        tests the counter's next value."""
         test = self.kernel.made.get(end.condition.number)
         wanted = ENDS_AT if _leaves(end.then) else GOES_ON
         if test is None or not test.operation.startswith(wanted) or len(test.operands) != 2:
@@ -87,8 +89,8 @@ class _Weights:
         return counter, turns
 
     def counter(self, x: Operand) -> tuple[int, int]:
-        """The number of the counter in an operand that is a counter, or one and a constant; and the
-        constant."""
+        """The number of the counter's definition in the operand x, which is a counter or the sum of
+        one and a constant; and the constant (0 if there is none)."""
         made = self.kernel.made.get(x.number)
         if made is not None and made.operation == "phi":
             return self.begins_at_0(x.number, made), 0
@@ -111,8 +113,8 @@ class _Weights:
         return made.numbers[0]
 
     def drawn(self, counter: int, turns: int) -> Numbers:
-        """Values of a counter, one for each work-item: all are as frequent, in an order that no
-        other counter has."""
+        """Values of a counter, one for each work-item: all from 0 to turns − 1 are equally
+        frequent, in an order that no other counter has."""
         count = self.values.items.count
         even = np.arange(count, dtype=np.int64) * turns // count
         return np.random.default_rng(counter).permutation(even)

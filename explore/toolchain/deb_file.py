@@ -1,4 +1,4 @@
-"""Debian packages as files: what they hold is unpacked into a folder, and nowhere else.
+"""Debian packages as files: their contents are unpacked into a folder, and nowhere else.
 
 A package is an `ar` archive whose member `data.tar…` holds its files. It is data from outside: a
 link or a name that leads out of the folder is an error (Python's `data` filter), and no script of

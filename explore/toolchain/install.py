@@ -154,7 +154,8 @@ def _demand_host() -> None:
 
 
 def _identity(folder: Path) -> str:
-    """The name of what a folder's packages, and our program, make of a text."""
+    """The name of a toolchain made from a folder's packages: a hash of the list of their checksums
+    and of our own program, so that toolchains with one name compile a text alike."""
     program = files("explore.toolchain").joinpath("ask_compiler.c").read_bytes()
     return hashlib.sha256((folder / SUMS).read_bytes() + program).hexdigest()
 

@@ -15,8 +15,9 @@ FMA = ("FMA", "FADD", "FCMP", "FMIN", "FMAX")
 
 
 def machine_blocks(printed: str) -> dict[int, Counter[str]]:
-    """For each block of the last kernel in what was printed: its tuples, instructions,
-    multiply-adds, messages, the words that these move, and what Valhall's units do."""
+    """Counts for each block, by its number, of the last kernel in `printed`: its tuples,
+    instructions, multiply-adds, messages, the words that these move, and the instructions of each
+    of Valhall's units."""
     start = printed.rfind("\nblock0 {")
     found = BLOCK.finditer(printed, max(start, 0)) if start >= 0 else iter(())
     return {int(m[1]): _counted(m[2]) for m in found}
@@ -36,7 +37,8 @@ def _counted(body: str) -> Counter[str]:
 
 
 def _of(name: str, kind: str) -> dict[str, int]:
-    """By how much an instruction on numbers of this kind raises each count, by the count's name."""
+    """The amounts by which an instruction of this name, on numbers of this kind, raises the counts,
+    by their names."""
     if name == "NOP":
         return {}
     found = {"instructions": 1}

@@ -11,8 +11,8 @@ Maker = Literal["bifrost", "valhall", "adreno"]
 
 @dataclass(frozen=True, slots=True)
 class OfflineDevice:
-    """A device that Mesa can be told to play: its profile's name, what made it, and the number that
-    Mesa knows it by."""
+    """A device for which Mesa can be told to compile: its profile's name, its maker (or kind of
+    GPU), and the number by which Mesa knows it."""
 
     profile: str
     maker: Maker

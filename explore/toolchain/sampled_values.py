@@ -1,8 +1,8 @@
-"""The values of a kernel's definitions for work-items that are sampled: of those that only depend
-on ids, constants and the counters of loops.
+"""The values of a kernel's definitions for work-items that are sampled, for those definitions that
+depend only on ids, constants and the counters of loops.
 
-So a compiler's own conditions are asked how often they hold. Whatever else a value depends on, such
-as memory, makes it unknown.
+They tell how often the conditions in a compiler's output hold. A value that depends on anything
+else, such as memory, is unknown.
 """
 
 from collections.abc import Callable, Mapping
@@ -105,13 +105,13 @@ class Values:
         return (_signed(law[1](*some)),) if len(some) == len(given) else (None,)
 
     def _is_base(self, load: Made) -> bool:
-        """True if a load of the arguments gives an offset of ids."""
+        """True if a load from the kernel's arguments reads an offset that is added to ids."""
         at = self.made.get(load.operands[-1].number) if load.operands else None
         return at is not None and not self.bases.isdisjoint(at.numbers[:1])
 
 
 def _signed(x: Numbers) -> Numbers:
-    """The lowest 32 bits as a number with a sign."""
+    """The lowest 32 bits of each of the numbers x, as a number with a sign."""
     return (x + (1 << 31) & MASK) - (1 << 31)
 
 

@@ -76,7 +76,8 @@ Sequence = tuple[Node, ...]
 
 @dataclass(frozen=True, slots=True)
 class Shader:
-    """A kernel: its tree, and all definitions by number."""
+    """A kernel: its tree, all definitions by number, and the positions (`bases`), in bytes, at
+    which its arguments hold the offsets of ids."""
 
     body: Sequence
     made: Mapping[int, Made]
@@ -89,7 +90,8 @@ class _Reader:
     made: dict[int, Made] = field(default_factory=dict)
 
     def sequence(self) -> tuple[Sequence, str]:
-        """The nodes up to the end of a pair of braces, and the line that ends them."""
+        """The nodes up to the closing brace of the block that is being read, and the line with that
+        brace."""
         found: list[Node] = []
         for line in self.lines:
             if line.startswith("}"):

@@ -27,17 +27,17 @@ class Toolchain:
 
     @property
     def root(self) -> Path:
-        """The folder that the other machine's programs take for the root."""
+        """The folder that programs of the other machine see as the root of the file system."""
         return self.folder / "root"
 
     @property
     def host(self) -> Path:
-        """The folder of programs of this machine."""
+        """The folder of programs that run on this machine itself, such as the emulator."""
         return self.folder / "host"
 
     @property
     def program(self) -> Path:
-        """The program that builds a text there."""
+        """The other machine's program that has a kernel's text compiled."""
         return self.folder / PROGRAM
 
 

@@ -38,8 +38,8 @@ def _of_blocks(machine: dict[int, Counter[str]], often: dict[int, float]) -> dic
 
 
 def _by_share(kernel: Shader, often: dict[int, float], found: Statistics) -> dict[str, float]:
-    """The work where blocks of instructions are not printed: as many instructions as the operations
-    that are carried out have of all that stand there."""
+    """The work of an item for compilers that print no blocks of instructions: a share of the
+    instructions printed, as large as the share of the kernel's operations that are carried out."""
     stand = does = products = messages = 0.0
     for block in blocks(kernel.body):
         n, times = float(block.operations.total()), often.get(block.number, 0.0)
@@ -57,7 +57,8 @@ def _by_share(kernel: Shader, often: dict[int, float], found: Statistics) -> dic
 
 
 def _products(kernel: Shader, often: dict[int, float]) -> float:
-    """The products of floats that an item makes."""
+    """The number of products of floats that a work-item makes on average; `often` tells how often
+    it carries out each block."""
     return sum(
         often.get(block.number, 0.0) * sum(block.operations[name] for name in PRODUCTS)
         for block in blocks(kernel.body)
