@@ -204,8 +204,8 @@ class Backward:
         return self.book.settled(c.times(value(factor, scope, (), (), self.book)))
 
     def _factors(self, e: Unary | Binary | Select, scope: Scope) -> list[tuple[Expr, Expr | None]]:
-        """The operands of an operation, each with the factor by which the operation multiplies its
-        cotangent (None: by 1)."""
+        """The operands of the operation e, each with the factor that the cotangent of e is
+        multiplied by to give that of the operand (None: 1)."""
         if self.linear:
             self._expect_linear(e, scope)
         match e:

@@ -1,5 +1,5 @@
-"""The derivatives of operations on numbers: the factors by which each operation multiplies the
-cotangents of its operands."""
+"""The derivatives of operations on numbers: the factors that the cotangent of a result is
+multiplied by to give those of the operands."""
 
 # key: e term, a b operands
 
@@ -17,7 +17,8 @@ STEEP = 2.0**127  # times a normal number of the type float: 1 or more
 
 
 def of_unary(e: Unary) -> Expr | None:
-    """The factor by which the operation e multiplies the cotangent of its operand; None for 1."""
+    """The factor that the cotangent of e is multiplied by to give that of its operand; None for
+    1."""
     a = e.e
     if e.op in CONVERSIONS and not is_whole(type_of(e)) and not is_whole(type_of(a)):
         return None

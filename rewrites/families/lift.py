@@ -96,9 +96,9 @@ def whole(e: Expr) -> Rewritten | None:
 
 
 def _sides(e: Expr) -> Dims:
-    """The rows and columns of the nest e as `sided` finds them. But where no operand tells rows
-    from columns, and maps along which windows slide or maps over parts of sums would become rows,
-    the innermost other map, if any, is the rows instead."""
+    """The rows and columns of the nest e by `sided`. But where no operand tells rows from columns,
+    and maps along which windows slide or maps over parts of sums would become rows, the innermost
+    other map, if any, is the rows instead."""
     dims, maps = sided(e), nest(e)
     tiled = _slid(maps) | parts_of(maps)
     if classify(e).rows or not tiled & set(dims.rows):

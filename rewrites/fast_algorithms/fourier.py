@@ -54,8 +54,9 @@ from rewrites.fast_algorithms.dft_terms import (
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """A kind of Fourier transform: make(xs, n) is the term of it, `elem` the type of the elements
-    of xs, and length(size) the length n for an array xs of that size."""
+    """A kind of Fourier transform: make(xs, n) is the term that transforms xs, `elem` the type of
+    the elements of xs, and length(size) the length n of the transform for an array xs of that
+    size."""
 
     make: Callable[[Expr, int], Expr]
     elem: Type

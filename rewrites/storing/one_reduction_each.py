@@ -68,8 +68,9 @@ def _earlier(params: frozenset[str], e: Expr) -> Rewritten:
 
 
 def _made_at(params: frozenset[str], place: Place) -> Strategy:
-    """The strategy that stores the term at `place`; a sum is stored without an initial value that
-    uses variables. `params` are the names of the program's parameters."""
+    """The strategy that stores the term at `place`; a sum whose initial value uses variables is
+    stored without that value, which is added where the sum is read. `params` are the names of the
+    program's parameters."""
 
     def run(e: Expr) -> Rewritten | None:
         term = get(e, place)

@@ -171,7 +171,8 @@ MOST_POINTS = 17
 
 def _refuse(e: Expr) -> Rewritten | None:
     raise Refused(
-        f"expected sums of windows times kernels, for which a transform is known; found {shown(e)}"
+        "expected sums of products of kernels with windows of neighbouring elements, "
+        f"found {shown(e)}"
     )
 
 

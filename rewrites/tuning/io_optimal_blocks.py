@@ -2,10 +2,10 @@
 
 Zhang et al. (PPoPP 2021, section 4): a program of T products, with each element of its input in R
 windows, is made in blocks of x y pixels and z channels, where x y = R z. Then it moves 2 T / √(R S)
-elements, S = x y z, and besides its results, each once, and what else these need, such as biases,
-once. What tiles read beyond their windows, rounding adds and copies take must not double that. Two
-groups share a core, so that one works while the other waits for its channel: what a group stages
-takes half of local memory at most.
+elements, S = x y z; besides, it moves each result once, and once what else results need, such as
+biases. What tiles read beyond their windows, rounding adds and copies take must not double that.
+Two groups share a core, so that one works while the other waits for its channel: what a group
+stages takes half of local memory at most.
 """
 
 # key: e term, t type, n how often, z channels of a block, xy pixels of a block

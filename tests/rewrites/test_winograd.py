@@ -319,9 +319,9 @@ again(const gs : [[[float]2]3]4, xs : [[float]2]20) =
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (USED_AGAIN, "for which a transform is known"),
+        (USED_AGAIN, "windows of neighbouring elements"),
         (HALVES, "expected products of floats"),
-        (DILATED, "for which a transform is known"),
+        (DILATED, "windows of neighbouring elements"),
         (DEPTHWISE, "several kernels for each"),
         (STENCIL, "several kernels for each"),
         (PLAIN, "summed up as well, such as channels"),
