@@ -63,8 +63,8 @@ MOST = 30
 
 
 def bounded(program: Program) -> list[Constraint]:
-    """Upper bounds on all parameters of a program, as constraints: with them, trying all values
-    ends."""
+    """Upper bounds on all parameters of a program, as constraints, so that a test can try all
+    values."""
     return [Constraint(AtMost(named(p), MOST), "small", "test") for p in program.free]
 
 
@@ -168,8 +168,8 @@ def test_a_strategy_may_require_more() -> None:
 
 
 def summed_ahead(n: int, ahead: bool) -> Program:
-    """A program that sums n numbers in chunks of T, each copied to local memory first; if `ahead`,
-    while the chunk before it is summed."""
+    """A program that sums n numbers in chunks of T, a parameter; each chunk is copied to local
+    memory before it is summed, or, if `ahead`, while the chunk before it is summed."""
     x = Var("x", Array(FLOAT, n))
 
     def step(acc: Expr, chunk: Expr) -> Expr:

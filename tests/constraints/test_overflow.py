@@ -26,7 +26,7 @@ BORDER = 2**31 // (255 * 128)  # terms that surely fit: 255 * 128 * K < 2^31
 
 
 def proved(text: str) -> bool:
-    """True if all constraints on the sums of a program hold; it must have some."""
+    """True if all constraints on the sums of a program (a text) hold; fails if there are none."""
     found = no_overflow(parse(text).body)
     assert found
     return all(holds(c.relation, {}) for c in found)
@@ -128,7 +128,8 @@ MASKED = ("({} & 37)", "({} >> 2)", "({} % 7)", "(- {})", "char({})", "uchar_sat
 
 
 def drawn(r: Random, depth: int) -> str:
-    """A random term of whole numbers in x : char, y : uchar and z : short."""
+    """The text of a random term of whole numbers over x : char, y : uchar and z : short, nested
+    `depth` deep."""
     if depth == 0:
         return r.choice(("x", "y", "z", "11", "-3"))
     if r.random() < 0.4:

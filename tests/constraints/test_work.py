@@ -92,8 +92,8 @@ def test_a_map_that_is_not_lowered_is_computed_where_it_is_read() -> None:
 
 
 def test_maps_of_maps_are_counted_in_a_moment_however_often_each_is_read() -> None:
-    """Forty nested maps, each of whose elements is read twice, are counted at once as 8 loads, not
-    by 2^40 reads."""
+    """For forty nested maps, each of whose elements is read twice, 8 loads are counted, and at
+    once: not by going through 2^40 reads."""
     text = "xs"
     for _ in range(40):
         text = f"map(x -> x * x, {text})"

@@ -1,5 +1,6 @@
-"""Tests that pages for users work: the files of a page are written to a folder, its commands run
-there in order, and print what it says. A page that goes on where another ends has its folder."""
+"""Tests that pages for users work: the files that a page shows are written to a folder, its
+commands run there in order, and print what the page says. A page that continues another one uses
+the same folder."""
 
 import os
 import re
@@ -28,8 +29,8 @@ STORIES = {  # pages that share a folder, and the least number of commands in al
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Commands of a page, and the output that it shows for them (… stands for any text); None
-    if it shows none."""
+    """Commands of a page that run together, and the output that the page shows for them, in which …
+    stands for any text (None: it shows none)."""
 
     commands: str
     printed: str | None

@@ -63,8 +63,8 @@ main(["serve", "--port", "0", "--device", sys.argv[1], "--token", sys.argv[2]])
 
 @pytest.fixture
 def board(device: Device, tmp_path: Path) -> Iterator[Board]:
-    """A board, served by another process of this machine that can import neither our packages nor
-    others, but NumPy and pyopencl."""
+    """A board, served by another process of this machine, which can import no packages but NumPy
+    and pyopencl."""
     (tmp_path / "token").write_bytes(TOKEN)
     command = [sys.executable, "-c", BARE, str(device.index), str(tmp_path / "token")]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:

@@ -1,6 +1,6 @@
-"""Tests of bundles: a run's best variants as a folder that runs elsewhere by a program in C and one
-in Python, and the run that is made of what they bring back. What comes back is data: it is checked,
-and refused in words where it is not what the bundle can have given."""
+"""Tests of bundles: a run's best variants become a folder that runs elsewhere by a program in C or
+one in Python, and the results that these bring back become a run. Results are checked, and refused
+with a message if the bundle cannot have given them."""
 
 import json
 import os
@@ -37,7 +37,7 @@ Line = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run for a CPU that is not here, with its bundle of two variants."""
+    """The folder of a run for a CPU that is not here, which holds a bundle of two variants."""
     folder = tmp_path_factory.mktemp("bundled") / "run"
     run, _ = start(Source(TEXT, "<test>"), OPTIONS, target_of(None, "cpu", ()), folder, False)
     assert write_bundle(run.records, run.environment, 2, folder / "bundle", 1) == 2

@@ -1,5 +1,5 @@
-"""Tests of what is exported or printed of a run: T4 files, CSV, a replay of its search, tables, and
-messages on progress."""
+"""Tests of what is exported or printed of a run: T4 files, CSV, a replay of the run's search,
+tables, and messages on its progress."""
 
 import copy
 import csv

@@ -384,8 +384,8 @@ def test_what_a_derivation_may_lose_is_allowed_to_it_and_no_more(
 
 
 def test_what_may_be_lost_is_in_proportion_to_the_terms_of_a_sum(tmp_path: Path) -> None:
-    """The error that is allowed of a sum is in proportion to the sum of its terms' sizes, even if
-    the terms cancel each other to nearly zero."""
+    """The error that is allowed in a sum is in proportion to the sum of its terms' sizes, even if
+    the terms nearly cancel."""
     program = parse("lone(xs : [float]64, ys : [float]64) = map(x -> dot(x, ys), split(64, xs))")
     drawn = (expected(program, inputs_of(program, seed, integers=True)) for seed in range(30))
     found = max(drawn, key=lambda e: e.scale / sum_of(e))
@@ -397,8 +397,8 @@ def test_what_may_be_lost_is_in_proportion_to_the_terms_of_a_sum(tmp_path: Path)
 
 
 def test_whole_numbers_lose_their_signs_only_where_others_meet_them() -> None:
-    """The scale of errors is computed with data and literals made positive, but not the whole
-    numbers that are indices: differences of those stay, as sums would be other places in arrays."""
+    """The scale of errors is computed with data and literals made positive, except whole numbers in
+    indices: if differences of these became sums, other places of arrays would be read."""
     program = parse(
         """flipped(xs : [float]11) =
           let last = 12 - 2

@@ -171,8 +171,8 @@ def test_the_strata_that_look_quick_come_first() -> None:
 
 
 def test_an_estimate_helps_much_if_it_is_rough_and_hurts_little_if_it_is_wrong() -> None:
-    """With rough estimates, 40 evaluations find times at least 1.1 times as fast as without; with
-    wrong ones, 200 evaluations find faster ones than a random search."""
+    """With rough estimates of the times, 40 evaluations find a time at least 1.1 times shorter than
+    without; with wrong estimates, 200 evaluations find a shorter time than a random search does."""
     early, late = [], []
     for seed in range(3):
         here = landscape(seed, 2000)
@@ -241,8 +241,8 @@ def test_times_of_other_kernels_than_are_known_tell_of_the_whole_alone(told: int
 
 
 def test_of_a_form_that_is_little_known_few_are_tried_at_once() -> None:
-    """After the first 8 variants, at most 4 of the next 16 are of a form that is estimated to be
-    quick, but is slow; and of all further ones, less than half."""
+    """After the first 8 variants, at most 4 of the next 16 have the form that is estimated to be
+    quick, but is slow; and of all variants after these, less than half have it."""
     here = landscape(4, 2000)
     variants = [
         replace(v, form="new", traits=("new",)) if n % 2 else v for n, v in enumerate(here.variants)
@@ -406,7 +406,7 @@ def test_the_front_at_an_amount_of_memory_is_the_best_time_within_it() -> None:
 
 
 class Decided:
-    """A search that gives these rounds of variants, in this order."""
+    """A search that gives the rounds of variants that it is made with, in their order."""
 
     def __init__(self, *rounds: list[int]) -> None:
         self.rounds = list(rounds)
@@ -425,7 +425,8 @@ def test_what_the_budget_cut_off_a_round_comes_next_if_equal_kernels_cost_none_o
 
 @dataclass
 class Slowly:
-    """A device that takes one task at a time, and finishes it when the test says so."""
+    """A simulated device that takes one task at a time, and becomes free again (`free` is 1) when
+    the test says so."""
 
     tasks: list[Measure] = field(default_factory=list)
     free: int = 1

@@ -56,8 +56,8 @@ def test_of_random_programs() -> None:
 
 
 def test_where_what_is_asked_for_lies_far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Traffic is right too if elements are counted by sorting, as is done where they lie far apart,
-    and not by marking them."""
+    """Traffic is counted right, too, by sorting the elements that are asked for instead of marking
+    them, as is done where these lie far apart."""
     monkeypatch.setattr(alike, "DENSE", 0)
     monkeypatch.setattr(explore.building.traffic, "DENSE", 0)
     found = []
@@ -84,8 +84,8 @@ def test_of_every_family(family: str) -> None:
 
 
 def test_groups_that_share_a_quotient_with_their_items_are_not_alike() -> None:
-    """Groups of 4 that read rows of 6 are counted one by one: the first reads row 0 alone, the
-    second rows 0 and 1."""
+    """Work-groups of 4 items that read rows of 6 are counted one by one: the first group reads row
+    0 alone, the second rows 0 and 1."""
     rows = """
     p(ys : [[float]6]4, xs : [float]4) = join(mapWorkgroup(0)(part ->
         mapLocal(0)((y, x) -> y + x, part), split(4, join(map((row, x) ->

@@ -58,8 +58,8 @@ def traffic(text: str) -> int:
 
 
 def test_windows_may_leave_gaps_and_an_end_that_is_not_read() -> None:
-    """The least traffic counts each element of the image that is in some window once, and those in
-    gaps between windows or beyond the last one not at all."""
+    """The least traffic counts each element of the image that is in some window once, and no
+    element that lies in a gap between windows or after the last window."""
     for h, w, r, s in ((13, 12, 1, 4), (13, 13, 2, 4), (12, 12, 3, 3), (9, 9, 3, 1)):
         p = parse(CONV.format(h=h, w=w, p=0, r=r, s=s, c=2, m=3))
         rows, columns = (
@@ -170,8 +170,8 @@ def test_the_amounts_of_a_convolution() -> None:
 def test_products_with_padding_are_not_counted_by_the_bound(
     h: int, w: int, p: int, r: int, s: int
 ) -> None:
-    """The products that the bound counts are as many as the sum of all results for an image and
-    kernels of ones: products with padding are left out."""
+    """The bound counts as many products as the results sum up to where image and kernels are all
+    ones: products with padding are left out."""
     program = parse(CONV.format(h=h, w=w, p=p, r=r, s=s, c=2, m=3))
     ones = {"weights": np.ones((3, r, r, 2)), "image": np.ones((h, w, 2))}
     known = products(program)

@@ -206,16 +206,16 @@ def test_waiting_has_an_end() -> None:
 
 
 def surroundings(names: tuple[str, ...]) -> tuple[dict[str, str | None], str, bool]:
-    """The values of these environment variables (None: not set), the current folder, and True if
-    the worker leads a session of its own."""
+    """The surroundings of a worker: the values of these environment variables (None: not set), the
+    current folder, and True if the worker leads a session of its own."""
     return {name: os.environ.get(name) for name in names}, os.getcwd(), os.getsid(0) == os.getpid()
 
 
 def test_a_worker_has_the_surroundings_of_its_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker has today's environment variables and current folder, although it is a fork of a
-    process that was started with the first worker, before both changed."""
+    """A worker has the environment variables and the current folder of the moment at which it
+    starts, although it is a fork of a process that was started before these changed."""
     with Pool[int, int](double) as pool:
         assert [d.result for d in pool.map([1])] == [2]
     monkeypatch.setenv("CONVLIFT_TEST", "now")

@@ -1,5 +1,5 @@
-"""The findings: programs with which something went wrong, kept as files in `tests/found`, whose
-first line says what."""
+"""Programs with which something went wrong, kept as files in `tests/found`; the first line of a
+file says what went wrong."""
 
 import hashlib
 import re

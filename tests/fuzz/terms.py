@@ -141,8 +141,8 @@ class EveryTerm(Terms):
         return self.literal(t)
 
     def unary(self, t: Scalar, scope: Scope, depth: int) -> Expr:
-        """A random unary function applied to a number x; one that is not defined everywhere is
-        applied to |x| or |x| + 1."""
+        """A random unary function of a number of type t; where the function is not defined for
+        every x, of |x| or |x| + 1."""
         x = self.value(t, scope, depth - 1)
         op = self.one_of(*WHOLE, *(REAL if t == FLOAT else ()))
         match op:

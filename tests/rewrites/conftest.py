@@ -1,4 +1,4 @@
-"""The fixtures of the tests in this folder."""
+"""The fixture of all tests in this folder: kernels are built without optimisation."""
 
 from tests.support.quick_builds import quick_builds
 

@@ -95,7 +95,8 @@ TOLD = [(MATMUL, "blocked"), (CONV, "lift"), (CONV, "winograd")]
 
 
 def told(text: str, family: str) -> str:
-    """The text of the derivation of a program by a family: its outline in stages, then its laws."""
+    """The text of the derivation of a program (`text`) by a family: an outline in stages, and then
+    its laws."""
     d = lowered(text, family).derivation
     return "\n".join([*outline_text(stages_told(d)), "", *proof(d)]) + "\n"
 
@@ -360,8 +361,8 @@ def test_products_beyond_what_doubles_hold_are_not_whole() -> None:
 
 
 def test_values_are_found_where_one_point_in_many_serves() -> None:
-    """Small values of parameters are found where a · b must divide 49, and a + b - 7 must divide
-    143."""
+    """Small values of the parameters a and b are found for which a · b divides 49, and for which a
+    + b - 7 divides 143."""
     e = parse("p(xs : [float]49, ys : [float]143) = (xs, ys)").body
     assert isinstance(e, MakeTuple)
     a, b = named("a"), named("b")

@@ -79,8 +79,8 @@ def test_it_is_right_within_its_known_error(session: Session, sizes: dict[str, i
     [("fgfft", "registers", 2), ("fgfft", "registers items gauss", 2), ("fft", "registers", 4)],
 )
 def test_stored_sums_are_right_too(session: Session, family: str, form: str, stored: int) -> None:
-    """Forms that store the spectra and the sums of their products are right, and store this many
-    arrays: for `fft`, two for rows and two for columns."""
+    """Forms that store spectra and the sums of their products are right, and store `stored` arrays:
+    for `fft`, two for rows and two for columns."""
     p = parse(CONV.format(n=1, c=4, m=4, h=13, k=3, s=2, p=1))
     found = next(lower(p, f) for f in forms(p, family) if f.name == form)
     values = small_values([found.program.body], Random(1))
@@ -154,8 +154,9 @@ def test_each_convolution_of_a_program_is_transformed(
 
 
 def test_each_row_is_transformed_once() -> None:
-    """The spectra that are stored are those of N C H rows (N images, C channels, H rows), not of
-    the rows of each window, and those that are packed of M C K rows (M kernels of K rows)."""
+    """The spectra that are stored are those of N C H rows (N images, C channels, H rows), and not
+    of the rows of each window; the spectra that are packed are those of M C K rows (M kernels of K
+    rows)."""
     n, c, m, h, k = 2, 3, 4, 13, 5
     _, found = lowered({"n": n, "c": c, "m": m, "h": h, "k": k, "s": 1, "p": 2})
     made = generated(found, block_size=1, num_blocks=1)
@@ -225,8 +226,9 @@ def made_in_blocks_of_one(p: Program, family: str, form: str) -> Generated:
 
 @pytest.mark.parametrize(("form", "real"), [("registers", 4), ("registers gauss", 3)])
 def test_a_product_of_complex_numbers_is_four_real_ones_or_three(form: str, real: int) -> None:
-    """The sums take four multiplications (three with `gauss`) for each frequency (9 for rows of
-    16), row of results, output channel, channel and row of the kernel."""
+    """The sums take four multiplications (three with `gauss`) for each product of complex numbers.
+    There is one for each choice of a frequency (9 for rows of 16), a row of results, an output
+    channel, a channel, and a row of the kernel."""
     m, c, h, k = 4, 3, 13, 3
     p = parse(CONV.format(n=1, c=c, m=m, h=h, k=k, s=1, p=1))
     data, _, sums, back = made_in_blocks_of_one(p, "fgfft", form).kernels
@@ -278,7 +280,7 @@ def test_the_second_transform_of_fft_is_a_complex_one() -> None:
 
 
 def test_a_kernel_takes_only_what_it_reads_or_writes() -> None:
-    """Each parameter of each generated kernel is used in its text."""
+    """Each parameter of each generated kernel is used in the kernel's text."""
     p = parse(CONV.format(n=1, c=3, m=4, h=13, k=3, s=1, p=1))
     for family, form in (("fgfft", ""), ("fgfft", "registers")):
         found = next(lower(p, f) for f in forms(p, family) if f.name == form)
@@ -423,8 +425,8 @@ def test_the_sums_of_fft_are_loaded_in_vectors() -> None:
 
 
 def test_there_are_points_for_a_device_that_wants_little_code() -> None:
-    """On a device that limits code to 256, forms with transforms of 32, which no parameter
-    shortens, still have a legal point."""
+    """For a device that wants kernels of at most 256 operations (`quick_code`), forms with
+    transforms of 32, which no parameter shortens, still have a legal point."""
     p = parse(CONV.format(n=1, c=4, m=8, h=26, k=3, s=1, p=1))
     profile = replace(PROFILES["cpu"], quick_code=256)
     for form in forms(p, "fgfft")[:2]:

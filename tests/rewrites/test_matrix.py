@@ -51,8 +51,8 @@ def program(file: str, sizes: dict[str, int]) -> Program:
 
 
 def agrees(session: Session, p: Program, low: Lowering, seed: int) -> None:
-    """Assert that a point of a lowering is proved, and gives the interpreter's results on whole
-    numbers that ten bits hold."""
+    """Assert that the kernels at a point of a lowering are proved, and give the interpreter's
+    results on whole numbers of at most ten bits."""
     if "cl_khr_subgroup_shuffle" not in session.handle.extensions:
         pytest.skip(f"{session.device.name} has neither the instruction nor shuffles")
     made = _smallest(low, seed)

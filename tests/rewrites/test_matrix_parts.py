@@ -102,7 +102,8 @@ def test_numbers_are_parted_once_where_they_are_packed_and_where_they_are_staged
 
 
 def test_what_is_loaded_ahead_is_kept_as_it_was_loaded() -> None:
-    """A work-item keeps four bytes of each number that it loads ahead, not both of its parts."""
+    """A work-item keeps four bytes of each number that it loads ahead: the number, and not its two
+    parts."""
     p = program("vgg.lift", {"C": 32, "W": 8, "M": 16})
     low = lower(p, form_named(p, "matrix", "mma-bf16 patch relaid ahead parts"))
     point = {"tx": 8, "ty": 1, "tr": 1, "sr": 1, "sc": 1, "k": 1, "rp": 0}
@@ -145,8 +146,8 @@ def test_two_floats_become_bfloats_at_once_on_devices_that_have_instructions_of_
 
 
 def test_halves_that_are_only_moved_need_no_extension() -> None:
-    """OpenCL allows local arrays of halves only with cl_khr_fp16, which NVIDIA's driver lacks:
-    where bits alone are written and read, arrays are of bits."""
+    """A kernel that only moves halves to local memory has an array of 16-bit integers there: OpenCL
+    allows local arrays of halves only with cl_khr_fp16, which NVIDIA's driver lacks."""
     p = program("vgg.lift", {"C": 16, "W": 8, "M": 16})
     low = lower(p, form_named(p, "matrix", "mma-f16 patch relaid parts"))
     plan = generate(bound(low.program, points(low, H200, 1, 0)[1][0])).plan

@@ -47,7 +47,8 @@ POINT = {"k": 2, "tr": 1, "tx": 3, "v": 4}
 
 
 def made(text: str, form: str, point: dict[str, int]) -> tuple[Program, Plan]:
-    """A program, and the plan of a form of `registers` for it at a point, which is proved."""
+    """The program of a text, and its plan by a form of `registers` at a point; the plan's kernels
+    are proved."""
     program = parse(text)
     generated = generate(bound(lowering(program, "registers", form).program, point))
     assert all(prove(kernel).ok for kernel in generated.kernels)

@@ -67,7 +67,7 @@ def of_matrices(p: Program) -> list[Form]:
 
 
 def shapes(count: int) -> list[dict[str, int]]:
-    """`count` random odd shapes of convolutions: sizes by name."""
+    """`count` random odd shapes of convolutions, each as sizes by name."""
     rng = Random(5)
     axes = {
         "n": (1, 5), "s": (1, 13, 27), "r": (1, 2, 3, 5, 7, 9, 11), "p": (0, 1, 2, 3),
@@ -226,8 +226,8 @@ def test_what_rows_or_columns_share_is_added_once(m: int, r: int, before: int, a
     [(2, 3, 2.25, 0), (4, 3, 4.0, 2), (6, 3, 324 / 64, 10), (2, 5, 100 / 36, 2)],
 )
 def test_products_are_fewer_by_what_is_said(m: int, r: int, fewer: float, others: int) -> None:
-    """Sums of F(m × m, r × r) take `fewer` times less multiplications than direct convolution, on a
-    layer whose sides m divides.
+    """Sums of F(m × m, r × r) take one `fewer`-th of the multiplications of direct convolution, on
+    a layer whose sides m divides.
 
     `others` is the number of multiplications in the transform of data: numbers of its matrix that
     are no powers of two, counted once where two rows share them.

@@ -21,14 +21,16 @@ class Builder:
     weights: dict[str, Weights] = field(default_factory=dict)
 
     def node(self, operator: str, inputs: list[str], **attributes: object) -> str:
-        """Add a node; returns the name of its result."""
+        """Add a node with this operator, the tensors `inputs` and these attributes; returns the
+        name of its result."""
         made = f"t{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, inputs, [made], **attributes))
         return made
 
     def weight(self, *shape: int, least: float = -1.0) -> str:
-        """Add random weights of this shape; returns their name. Those of several axes are scaled so
-        that a product with them leaves numbers about as large as they were."""
+        """Add weights of this shape, drawn from `least` to 1; returns their name. Weights with
+        several axes are scaled so that a product with them leaves numbers about as large as
+        before."""
         name = f"w{len(self.weights)}"
         scale = np.sqrt(6 / max(1, int(np.prod(shape[1:])))) if len(shape) > 1 else 1.0
         drawn = self.random.uniform(least, 1.0, shape) * scale
@@ -63,7 +65,8 @@ class Builder:
 
 
 def resnet18(random: np.random.Generator, size: int = 224, classes: int = 1000) -> Any:
-    """ResNet-18 (He and others, arXiv 1512.03385) on an image of `size` pixels each way."""
+    """The ONNX model of ResNet-18 (He and others, arXiv 1512.03385) with random weights, for images
+    of `size` pixels each way, and `classes` classes."""
     b = Builder(random)
     x = b.node("Relu", [b.conv("x", (3, 64), 7, 2)])
     x = b.node("MaxPool", [x], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
@@ -82,7 +85,8 @@ BLOCKS = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3,
 
 
 def mobilenet_v2(random: np.random.Generator, size: int = 224, classes: int = 1000) -> Any:
-    """MobileNetV2 (Sandler and others, arXiv 1801.04381) on an image of `size` pixels each way."""
+    """The ONNX model of MobileNetV2 (Sandler and others, arXiv 1801.04381) with random weights, for
+    images of `size` pixels each way, and `classes` classes."""
     b = Builder(random)
     b.weights |= {"least": np.asarray(0, np.float32), "most": np.asarray(6, np.float32)}
 

@@ -44,7 +44,7 @@ def plant_printf(values: dict[str, Any]) -> None:
 
 
 def sql(folder: Path, *statements: str) -> None:
-    """Run statements on the file of a run."""
+    """Run SQL statements on the file of the run in `folder`."""
     with closing(sqlite3.connect(folder / FILE)) as connection, connection:
         for statement in statements:
             connection.execute(statement)

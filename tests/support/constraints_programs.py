@@ -1,5 +1,5 @@
-"""Small lowered programs with parameters, and a check whether a point of them is legal that shares
-nothing with inference."""
+"""Small lowered programs with parameters, and a check, without the help of inference, whether their
+points are legal."""
 
 # key: e term, n size
 

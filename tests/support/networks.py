@@ -85,8 +85,8 @@ def pooling(r: Random, n: Network, xs: Plane) -> Plane:
 
 
 def scaled(r: Random, n: Network, xs: Plane) -> Plane:
-    """A new layer: the plane xs multiplied by two factors, or multiplied by one and shifted by the
-    other."""
+    """A new layer, from the plane xs: multiplied by two factors, or multiplied by one and shifted
+    by the other, which are parameters with a number for each channel."""
     a, b = (n.param("by", f"[float]{xs.c}", r.random() < 0.7) for _ in range(2))
     f = r.choice(("x * a * b", "x * (a * b)", "x * a + b"))
     e = f"map2d(pixel -> map((x, a, b) -> {f}, zip(pixel, {a}, {b})), {xs.name})"

@@ -60,11 +60,11 @@ class Terms:
         return self.rng.choice(choices)
 
     def some_type(self, *choices: Type) -> Type:
-        """One of these types, at random."""
+        """One of the types `choices`, drawn at random."""
         return self.rng.choice(choices)
 
     def made_by(self, *makers: Callable[[], Expr]) -> Expr:
-        """A term made by one of these ways, at random."""
+        """A term made by one of the functions `makers`, drawn at random."""
         return self.rng.choice(makers)()
 
     def size(self, least: int = 1, most: int = 4) -> int:
@@ -86,7 +86,7 @@ class Terms:
     # ---- values
 
     def param(self, t: Type, scope: Scope | None = None) -> Expr:
-        """A parameter of type t, which the program may have already."""
+        """A parameter of type t of the program: a new one, or one that it has already."""
         scope = scope or {}
         found = [n for n, u in self.params.items() if equal(t, u) and n not in scope]
         if found and self.rng.random() < 0.5:
@@ -227,7 +227,7 @@ class Terms:
         return Zip(tuple(self.xs(n=n) for _ in range(parts)))
 
     def program(self, e: Expr) -> Program:
-        """A program whose body is e."""
+        """The program whose body is e and whose parameters are the free variables of e."""
         return Program("test", tuple(Param(v) for v in free_variables(e)), e)
 
 

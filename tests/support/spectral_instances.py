@@ -91,8 +91,8 @@ def windows_of_planes(g: Terms) -> Expr:
 
 
 def slid_row(g: Terms) -> Expr:
-    """A random sum of products of a row with windows of another, of real numbers or of complex ones
-    in two arrays, perhaps padded."""
+    """A random sum of products of a row with windows of another row, which may be padded; numbers
+    are real, or complex, in two arrays."""
     v, n = g.size(1, 5), g.size(0, 4)
     left, right = g.size(0, 3), g.size(0, 3)
     size = max(1, v + n - left - right)

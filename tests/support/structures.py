@@ -34,19 +34,20 @@ def array(elem: str, *sides: object) -> str:
 
 
 def image(d: int, first: bool) -> str:
-    """The text of the type of an image in d dimensions, its channels first or last."""
+    """The text of the type of an image in d dimensions, whose channels are the first dimension or
+    the last."""
     sides = "DHW"[-d:]
     return array("float", "C", *sides) if first else array("float", *sides, "C")
 
 
 def nested(f: str, d: int, e: str) -> str:
-    """The text of d nested maps, the innermost of which applies f, over e."""
+    """The text of d nested maps over e; the innermost applies the function f."""
     return f"{MAPS[d]}({f}, {e})"
 
 
 def windows(r: Random, d: int, e: str, k: int, gap: int = 1) -> str:
-    """The text of windows over e, of k elements a side that lie `gap` apart, at random steps,
-    perhaps padded."""
+    """The text of windows over e, in d dimensions: of k elements a side that lie `gap` apart, at
+    random steps; e may be padded."""
     name, span = {1: "", 2: "2d", 3: "3d"}[d], gap * (k - 1) + 1
     pad, step = max(r.randrange(3), span - 3), r.choice((1, 1, 2))
     edge = r.choice(("pad", "pad", "pad_clamp", "pad_wrap"))
@@ -61,7 +62,7 @@ def windows(r: Random, d: int, e: str, k: int, gap: int = 1) -> str:
 
 
 def inward(d: int, e: str) -> str:
-    """The text of e with its outermost dimension moved inward by d dimensions."""
+    """The text of the array e with its outermost dimension moved inward by d dimensions."""
     if d == 1:
         return f"transpose({e})"
     return f"map(r -> {inward(d - 1, 'r')}, transpose({e}))"

@@ -133,7 +133,7 @@ def strided(text: str) -> Texts:
 
 
 def renumbered(text: str) -> Texts:
-    """The texts with the id of one dimension replaced by that of another dimension."""
+    """The texts in which one use of the id of a dimension is the id of another dimension."""
     for found in re.finditer(r"get_\w+_id\((\d)\)", text):
         other = str((int(found.group(1)) + 1) % 3)
         yield _put(text, found.start(1), found.end(1), other)
@@ -156,7 +156,7 @@ def _subscripts(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _closing(text: str, at: int) -> int:
-    """The index in the text of the bracket that closes the one at `at`."""
+    """The index, in the text, of the bracket that closes the bracket at `at`."""
     depth = 0
     for n in range(at, len(text)):
         depth += (text[n] in "([") - (text[n] in ")]")

@@ -21,8 +21,7 @@ def functions() -> Iterator[tuple[str, Function]]:
 
 
 def keeps_all(decorator: ast.expr) -> bool:
-    """True for the decorators `@cache` and `@lru_cache(maxsize=None)`, whose caches have no
-    bound."""
+    """True if a decorator is `@cache` or `@lru_cache(maxsize=None)`, whose caches have no bound."""
     text = ast.unparse(decorator)
     return text.removeprefix("functools.") == "cache" or "maxsize=None" in text
 

@@ -113,8 +113,8 @@ def test_no_more_is_lost_than_is_known(
 
 
 def test_one_wrong_number_of_many_shows() -> None:
-    """One number among 80,000 results that is off by 1 % is noticed, with the rounding that F(6, 3)
-    is allowed."""
+    """One number of 80,000 results that is off by 1 % is noticed, although F(6, 3) is allowed
+    rounding errors."""
     p = parse(CONV.replace("H = 12", "H = 100"))
     rounding = next(f for f in forms(p, "winograd") if f.name == "F6 registers")
     allowed = lower(p, rounding).derivation.rounding

@@ -45,7 +45,8 @@ def convolution(types: str) -> Program:
 
 
 def lowered(program: Program, family: str) -> Program | Refused:
-    """The program lowered by a family at a small point, or its refusal."""
+    """The program lowered by a family at a small point; the family's refusal, if it does not lower
+    it."""
     try:
         low = first(program, family)
     except Refused as refused:
