@@ -3,8 +3,8 @@ each layer in turn its fastest variant that still fits. Both choose from the sam
 
     python -m benchmarks.budgets squeezenet resnet18 mobilenet_v2 … [--size 112] [--tried 12]
 
-With the least budget that is feasible the network runs, and its result is compared with
-onnxruntime's, and the bytes that the driver holds with those that were planned."""
+With the least budget that is feasible the network is run: its result is compared with
+onnxruntime's, and the bytes that the driver holds are compared with those that were planned."""
 
 import argparse
 import time

@@ -5,10 +5,11 @@ lost, and on another host.
     python -m benchmarks.cluster alike   [--variants 12]
     python -m benchmarks.cluster hosts   [--variants 24] [--cut 10]
 
-`speedup` measures variants in random order with all devices that `--own` names at once; then, as
-many as `--few-limit` seconds allow of the same, which need not be built again, with all devices and
-with one: how many a second. Then it compares the times of the best on each device alone and while
-the others are busy. The devices must be of one kind.
+`speedup` measures variants in random order with all devices that `--own` names at once. Then it
+measures them again, which are built already, for `--few-limit` seconds with all devices, and as
+long with one device, and prints how many were measured in a second. Last it compares the times of
+the best variants on each device alone with those while all devices are busy. The devices must be of
+one kind.
 
 `alike` explores a program without a cluster, and on one where three workers measure, of which one
 is killed and one is stopped in the middle; the variants and their kernels must be the same.

@@ -6,11 +6,11 @@ fails if any is wrong.
     python -m benchmarks.derivatives gradients  [--count 300] [--seed SEED] [--families 0]
                                                 [--device D]
 
-`transposed` draws geometries in one, two and three dimensions, and takes the prelude's functions
-and the adjoints of convolutions; `gradients` draws chains of layers (`torch_layers`), and takes the
-gradient in every parameter. Both are interpreted in double precision, as PyTorch computes then.
-With --families N each gradient also runs on a device, by N families in turn, each in a form and at
-a point drawn at random.
+`transposed` draws geometries in one, two and three dimensions, and computes them by the prelude's
+functions and by adjoints of convolutions; `gradients` draws chains of layers (`torch_layers`), and
+computes the gradient in every parameter. Our programs are interpreted in double precision, and
+PyTorch computes in it, too. With --families N each gradient also runs on a device, by N families in
+turn, each in a form and at a point drawn at random.
 """
 
 import argparse

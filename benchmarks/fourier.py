@@ -6,10 +6,10 @@ compared.
                                  [--families fgfft,fft,im2col,registers] [--device D]
 
 For each side of kernels, the time of a family is that of the fastest variant which `explore` finds;
-all families get as many variants and as much time. So im2col is its best form, be it by `registers`
-or by `blocked`. Every family is compared with the one after `--against`. Beside our ratio of times
-stands that of Zhang (2019, table 4.5), which was measured on another device and on images whose
-sizes we do not know: compare the trend.
+all families get as many variants and as much time. So im2col is measured in its best form, be it
+with `registers` or with `blocked`. Every family is compared with the family that `--against` names.
+Beside our ratio of times stands that of Zhang (2019, table 4.5), which was measured on another
+device and on images whose sizes we do not know: compare the trend.
 """
 
 import argparse

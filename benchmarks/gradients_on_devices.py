@@ -5,11 +5,11 @@
     python -m benchmarks.gradients_on_devices run  FOLDER [--device D] [--jobs 1]
 
 `make` draws chains of layers (`torch_layers`, which needs PyTorch), takes the gradient of each in a
-parameter drawn at random, and lowers it by each family, or by so many in turn, in the first that
-applies of a few forms drawn at random, at a point drawn at random. A file for each program keeps
-the plans, the inputs and the right result, that of the interpreter; what is there already is not
-made again. `run` needs no PyTorch: it runs all of them with guarded buffers, each program's in a
-process of its own.
+parameter drawn at random, and lowers it by each family, or with `--families` by as many in turn:
+in a form drawn at random that applies, at a point drawn at random. A file for each program keeps
+the plans, the inputs and the interpreter's result; a file that is there already is not made again.
+`run` needs no PyTorch: it runs all plans with guarded buffers, those of a program in a process of
+their own.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 limit.
 
 `Trials` is a plug-in of pytest: when the tests are collected, it tries mutants on them instead of
-running them. A fork exchanges the code of the changed function and runs the tests of the mutant,
-those first that take least without it, until one fails. No file is changed.
+running them. A fork exchanges the code of the changed function and runs the mutant's tests until
+one fails, the quickest tests first. No file is changed.
 """
 
 # key: m mutant

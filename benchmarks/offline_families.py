@@ -6,11 +6,11 @@ plan.
                                           [--families lift] [--variants 40] [--limit 60] [--seed 0]
 
 Needs `explore toolchain mali`. The programs are quickstart, VGG layer 7 on an image of 28 × 28, a
-depthwise and a 1×1 layer. Variants are drawn from all forms of a family, from each in turn, as a
-run draws them. `--limit` is what the compiler has for a kernel, in seconds. Printed is a line for
-each device, program and family: variants, those that were compiled, those that spill, those whose
-kernels make as many products as the plan (within 2 %; guards leave out those of padding), of those
-of which the turns of loops are known, and why others failed.
+depthwise and a 1×1 layer. Variants are drawn from the forms of a family in turn, as a run draws
+them. `--limit` is how many seconds the compiler has for a kernel. Printed is a line for each
+device, program and family: how many variants were drawn, how many were compiled, how many spill;
+for how many it is known how often loops turn, and how many of these make as many products as the
+plan (within 2 %; guards may leave out products with padding); and why variants failed.
 """
 
 import argparse

@@ -5,10 +5,10 @@ found by a run of `explore` with the same budget, then timed in turns.
         [--time-limit 90s] [--families naive,registers] [--types float,half,char] [--rounds 9]
         [--seed 0] [--out runs/storage] [LAYER …]
 
-The layers are those of `python -m benchmarks.storage`, and so is the table. A layer of each type is
-explored on an image of a quarter of the size; runs that are in --out already are not made again.
-The fastest three of a run are built for the whole image, and all types and the copies of their
-bytes take turns. No run begins from what others found (no records).
+The layers and the table are those of `python -m benchmarks.storage`. A layer is explored with each
+type on an image of a quarter of the size; runs that are in --out already are not made again. The
+fastest three variants of a run are built for the whole image, and are timed in turns with those of
+the other types and with copies of as many bytes. No run uses a record book.
 """
 
 import argparse

@@ -37,7 +37,8 @@ class Step:
 
 
 def files_and_steps(text: str) -> tuple[dict[str, str], list[Step]]:
-    """The files that a page of Markdown shows, by name, and its commands with their outputs."""
+    """The files that a page of Markdown (its text) shows, by name, and the page's commands with
+    their outputs."""
     files, steps = dict[str, str](), list[Step]()
     for kind, content in BLOCK.findall(text):
         if kind == "sh":

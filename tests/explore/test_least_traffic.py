@@ -40,8 +40,8 @@ class Moved:
 
 
 def variants(seed: int, family: str) -> Iterator[Moved]:
-    """The traffic, and the bound on it, of variants of the random network drawn with `seed`: by
-    random forms of a family, each at one point."""
+    """The traffic of some variants of the random network drawn with `seed`, each with its bound;
+    the variants have random forms of a family, at one point each."""
     p, r = network(seed), Random(f"{seed} {family}")
     known = Bounds(operations(p), moved_bytes(p), products=products(p))
     every = forms(p, family)

@@ -23,8 +23,8 @@ COUNT = 60
 
 
 def blocks(profile: Profile, form: str, **sizes: int) -> list[tuple[int, int]]:
-    """The pairs (results that a work-item keeps, width of a vector) at sampled points of a form of
-    `registers`, for a VGG layer of these sizes."""
+    """The pairs (number of results that a work-item keeps, width of a vector) at sampled points of
+    a form of `registers`, for a VGG layer of these sizes on a device."""
     low = lowering(parse_file(EXAMPLES / "vgg.lift", sizes), "registers", form)
     _, found = points(low, profile, COUNT, seed=0)
     kept = [prod(v for p, v in point.items() if p in ("tr", "tx", "ty", "v")) for point in found]

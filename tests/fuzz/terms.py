@@ -117,8 +117,8 @@ class EveryTerm(Terms):
         return super().number(t, scope, depth)
 
     def converted(self, t: Scalar, scope: Scope, depth: int) -> Expr:
-        """A random number of any type converted to t; to a whole type, a real number is a
-        parameter, as computed ones differ between devices."""
+        """A random number of any type converted to t. If t is a whole type, a real number to
+        convert is a parameter: computed ones differ between devices."""
         u = self.one_of(*SCALARS.values())
         ways = [op for op, c in CONVERSIONS.items() if c.target == t]
         if is_whole(t) and not is_whole(u):

@@ -736,8 +736,8 @@ def sum_through(xs: Expr) -> Expr:
 
 
 def sums_of_windows(xs: Expr) -> Expr:
-    """A reduction whose accumulator is an array: it adds up all windows of xs, each multiplied by
-    the elements of xs."""
+    """A reduction whose accumulator is an array: it adds up all windows of xs, after multiplying
+    each, number by number, with xs."""
     windows = Slide(size_of(xs), 1, Pad(1, 1, num(2), xs))
     three = lambda p: add(Get(0, p), times(Get(1, p), Get(2, p)))  # noqa: E731
     return fold(each(xs, lambda x: num(1)), windows, lambda acc, w: each(Zip((acc, w, xs)), three))

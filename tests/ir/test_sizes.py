@@ -79,8 +79,8 @@ def value(t: Term, values: dict[str, int]) -> Fraction:
 
 
 def whole(t: Term, values: dict[str, int]) -> bool:
-    """True if, with these values, every division in t is by no 0 and gives a whole number where it
-    has to be exact, and t is whole in all its parts."""
+    """True if, with these values, t and all terms inside it are whole numbers, no divisor is 0, and
+    no size is rounded up to a multiple of less than 1."""
     if not isinstance(t, tuple):
         return True
     return (
@@ -241,8 +241,8 @@ def test_sizes_that_are_rounded_up_say_so(size: Size, text: str) -> None:
 def test_what_is_said_to_divide_no_number_divides_it_at_no_value(
     a: int, b: int, value: int, n: int
 ) -> None:
-    """If `divides` says no, the size divides the number for no values of the parameters; it may say
-    yes where only types tell, later, whether it does."""
+    """If `divides` says that a size does not divide a number, it does so for no values of the
+    size's parameters. (It may say yes where it cannot know.)"""
     k = named("k") * a + b
     assert divides(k, n) or n % (value * a + b)
     assert not divides(8 * named("k"), 5)

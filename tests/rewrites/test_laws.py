@@ -115,7 +115,7 @@ def test_no_rule_is_missing() -> None:
 
 @pytest.mark.parametrize("rule", [r for _, r in RULES], ids=[name for name, _ in RULES])
 def test_a_rule_keeps_type_and_meaning(rule: Rule) -> None:
-    """The rule applies to ENOUGH random terms, no two of which are equal but for names, and each
+    """The rule applies to ENOUGH random terms, which differ in more than names, and each of them
     keeps its type and meaning."""
     seen = set[Expr]()
     for seed in range(DRAWS * ENOUGH):

@@ -54,7 +54,7 @@ def outcome(mutant: Mutant) -> Outcome:
 
 
 def mutants(plan: Plan) -> Iterator[Mutant]:
-    """Every mutant of a plan: first those with a fault in a kernel's text, by kind; then those with
+    """All mutants of a plan: first those with a fault in a kernel's text, by kind; then those with
     other launches, places of temporaries, or orders of kernels."""
     for n, launch in enumerate(plan.kernels):
         for kind, mutate in KINDS.items():
@@ -83,8 +83,8 @@ def dropped(text: str) -> Texts:
 
 
 def moved(text: str) -> Texts:
-    """The texts that differ from `text` in one barrier, moved by up to three lines, also into
-    blocks and out of them."""
+    """Copies of a kernel's text, each with one barrier moved by up to three lines, also into blocks
+    and out of them."""
     lines = text.split("\n")
     for n in _barriers(lines):
         for m in (n - 3, n - 2, n - 1, n + 1, n + 2, n + 3):
@@ -94,7 +94,8 @@ def moved(text: str) -> Texts:
 
 
 def branched(text: str) -> Texts:
-    """The texts with one barrier in a branch that only some work-items take."""
+    """Copies of a kernel's text, each with one barrier in a branch that only some work-items
+    take."""
     lines = text.split("\n")
     for name in re.findall(r"const int (\w+) = get_(?:local|global)_id", text):
         for n in _barriers(lines):
@@ -114,7 +115,7 @@ def _barriers(lines: list[str]) -> list[int]:
 
 
 def shifted(text: str) -> Texts:
-    """The texts with one index larger or smaller by one."""
+    """Copies of a kernel's text, each with one index larger or smaller by one."""
     for _, end in _subscripts(text):
         yield _put(text, end, end, " + 1")
         yield _put(text, end, end, " - 1")
@@ -125,7 +126,8 @@ def shifted(text: str) -> Texts:
 
 
 def strided(text: str) -> Texts:
-    """The texts with one factor in an index larger or smaller by one, or half."""
+    """Copies of a kernel's text, each with one factor in an index larger or smaller by one, or
+    halved."""
     for found in NUMBER.finditer(text):
         n = int(found.group())
         for other in {n - 1, n + 1, n // 2} - {n, 0}:
@@ -133,14 +135,15 @@ def strided(text: str) -> Texts:
 
 
 def renumbered(text: str) -> Texts:
-    """The texts in which one use of the id of a dimension is the id of another dimension."""
+    """Copies of a kernel's text, in each of which one use of the id of a dimension is the id of
+    another dimension."""
     for found in re.finditer(r"get_\w+_id\((\d)\)", text):
         other = str((int(found.group(1)) + 1) % 3)
         yield _put(text, found.start(1), found.end(1), other)
 
 
 def looped(text: str) -> Texts:
-    """The texts with one loop run once more or once less."""
+    """Copies of a kernel's text, each with one loop that has one turn more or one less."""
     for found in re.finditer(r"for \(int \w+ = 0; \w+ < (\d+);", text):
         for by in (-1, 1):
             yield _put(text, found.start(1), found.end(1), str(int(found.group(1)) + by))
@@ -169,7 +172,8 @@ def _closing(text: str, at: int) -> int:
 
 
 def widened(text: str) -> Texts:
-    """The texts with one vector load or store twice as wide, or half as wide."""
+    """Copies of a kernel's text, each with one vector load or store that is twice as wide, or half
+    as wide."""
     for pattern in (WIDE, VECTOR):
         for found in pattern.finditer(text):
             for width in (2, 4, 8, 16):
@@ -177,9 +181,9 @@ def widened(text: str) -> Texts:
 
 
 def unaligned(text: str) -> Texts:
-    """The texts with one fault of alignment: a pointer to vectors moved by half a vector, a load
-    that may be unaligned (vload) replaced by one through such a pointer, or an `aligned` attribute
-    left out."""
+    """Copies of a kernel's text, each with one fault of alignment: a pointer to vectors moved by
+    half a vector, an unaligned load (vload) replaced by one through such a pointer, or an `aligned`
+    attribute left out."""
     for found in WIDE.finditer(text):
         end = _closing(text, text.index("[", found.end()))
         yield _put(text, end, end, f" + {int(found.group(2)) // 2}")
@@ -196,7 +200,8 @@ def unaligned(text: str) -> Texts:
 
 
 def unguarded(text: str) -> Texts:
-    """The texts without the condition of one `if`, or with only the first side of one `? :`."""
+    """Copies of a kernel's text, each without the condition of one `if`, or with only the first
+    side of one `? :`."""
     for found in re.finditer(r"(?<!else )if \(", text):
         end = _closing(text, found.end() - 1)
         if "} else" not in text:
@@ -209,7 +214,7 @@ def unguarded(text: str) -> Texts:
 
 
 def loosened(text: str) -> Texts:
-    """The texts with one comparison made weaker by one, or left out."""
+    """Copies of a kernel's text, each with one comparison made weaker by one, or left out."""
     for found in re.finditer(r" (<=|>=|<) ", text):
         if "for (" in text[text.rfind("\n", 0, found.start()) : found.start()]:
             continue
@@ -223,7 +228,7 @@ def loosened(text: str) -> Texts:
 
 
 def swapped(text: str) -> Texts:
-    """The texts in which one use of an array is a use of another array."""
+    """Copies of a kernel's text, in each of which one use of an array is a use of another array."""
     names = dict.fromkeys(re.findall(r"\*restrict (\w+)|__local \w+ (\w+)\[", text))
     arrays = [a or b for a, b in names]
     for start, _ in _subscripts(text):
@@ -240,7 +245,7 @@ def _word_before(text: str, at: int) -> int:
 
 
 def retargeted(text: str) -> Texts:
-    """The texts with the targets of two neighbouring stores exchanged."""
+    """Copies of a kernel's text, each with the targets of two neighbouring stores exchanged."""
     lines = text.split("\n")
     for n, m in combinations(range(len(lines)), 2):
         if m - n > 2:
@@ -254,7 +259,7 @@ def retargeted(text: str) -> Texts:
 
 
 def shrunk(text: str) -> Texts:
-    """The texts with a local or private array smaller by one."""
+    """Copies of a kernel's text, each with one local or private array that is smaller by one."""
     for found in re.finditer(r"^ +(?:__local )?[a-z]+\d* \w+\[(\d+)\]", text, re.MULTILINE):
         yield _put(text, found.start(1), found.end(1), str(int(found.group(1)) - 1))
 
@@ -286,8 +291,7 @@ KINDS: Mapping[str, Callable[[str], Texts]] = {
 
 
 def _sizes(launch: Kernel) -> Iterator[Kernel]:
-    """The launches of a kernel with another work-group: changed in the text, in the launch, or in
-    both."""
+    """Copies of a kernel with another work-group size: in its text, in its launch, or in both."""
     was = ", ".join(map(str, launch.local_size))
     for d in range(3):
         for n in {launch.local_size[d] * 2, launch.local_size[d] // 2, launch.local_size[d] + 1}:
@@ -314,7 +318,7 @@ def _exchanged(launch: Kernel) -> Iterator[Kernel]:
 
 
 def _places(plan: Plan) -> Iterator[Plan]:
-    """The plans with one temporary moved to where another lies."""
+    """Copies of a plan, each with one temporary moved to where another lies."""
     for a, b in combinations(range(len(plan.buffers)), 2):
         one, other = plan.buffers[a], plan.buffers[b]
         if one.role is other.role is Role.TEMPORARY and one.offset != other.offset:
@@ -324,7 +328,7 @@ def _places(plan: Plan) -> Iterator[Plan]:
 
 
 def _orders(plan: Plan) -> Iterator[Plan]:
-    """The plans with two neighbouring kernels in the other order."""
+    """Copies of a plan, each with two neighbouring kernels in the other order."""
     for n in range(len(plan.kernels) - 1):
         kernels = list(plan.kernels)
         kernels[n], kernels[n + 1] = kernels[n + 1], kernels[n]
