@@ -15,7 +15,9 @@ Limit = tuple[str, tuple[int, ...]]  # a number of a profile, or several, by nam
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The limits and amounts of a device: one known by name, or one that was queried."""
+    """The limits and amounts of a device, one known by name or one that was queried: of a
+    work-group, of memory, of what a core holds at once (`resident_…`), of the text of a kernel
+    (`code`), and the instructions that it carries out."""
 
     name: str
     group_items: int  # work-items of a work-group

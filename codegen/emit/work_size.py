@@ -18,7 +18,8 @@ Sizes = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The parallel dimensions of a kernel, and the shape of its launch."""
+    """The parallel dimensions of a kernel, and the shape of its launch: the numbers of groups, and
+    of work-items in a group (`local_size`), along each dimension."""
 
     workers: Workers
     groups: Sizes

@@ -300,8 +300,8 @@ Allocate = Callable[[tuple[int, ...], str, Shape], Cells]
 
 @frozen
 class Walked:
-    """The axes walked so far: the position that they lead to in row-major memory, and the number of
-    elements of each axis."""
+    """The axes walked so far: the position that they lead to in row-major memory (`index`), and the
+    number of elements of each axis (`shape`)."""
 
     index: Index
     shape: Shape

@@ -40,8 +40,8 @@ Loops = tuple[tuple[str, int], ...]
 
 @frozen
 class Access:
-    """An access to shared memory, with the loops around it and the bounds of the ids of work-items
-    that make it."""
+    """A read of shared memory, or a write if it `writes`, of `width` scalars from `index` on, with
+    the loops around it and the bounds of the ids of work-items that make it."""
 
     memory: Memory
     writes: bool

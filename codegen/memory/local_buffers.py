@@ -23,8 +23,8 @@ from ir.core.types import BYTES
 
 @dataclass(slots=True)
 class _Life:
-    """The life of a buffer: the loops around its declaration, and the positions in the text between
-    which it is used."""
+    """The life of a buffer: the loops around its declaration, and the positions in the text of its
+    first and its last use."""
 
     loops: tuple[str, ...]
     first: int

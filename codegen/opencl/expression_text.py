@@ -151,8 +151,8 @@ class Expressions:
         return beyond(asked, self.facts.known) == ALWAYS
 
     def hole(self, what: object, names: frozenset[str], spell: Callable[[], str]) -> str:
-        """The text of `what`, by `spell`, or a hole for that text if it changes with the
-        spelled-out loops named in `names`."""
+        """The text that `spell` gives for `what`; or, if that text changes with the spelled-out
+        loops named in `names`, a hole that stands for it."""
         names &= self.values.keys()
         if not names:
             return spell()

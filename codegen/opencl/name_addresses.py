@@ -46,7 +46,8 @@ class Definition:
 @dataclass(slots=True)
 class Naming:
     """The names for parts of indices in one kernel: those of base addresses (`bases`) and of atoms,
-    by the keys of what they name, with their definitions. `taken` has all names in use."""
+    by the keys of what they name, with their definitions. `taken` has all names in use; `depths`
+    has the depth of each loop that stays a loop in the text."""
 
     taken: set[str]
     keys: set[str]  # of the variables in indices

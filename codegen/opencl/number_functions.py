@@ -54,8 +54,12 @@ def _narrow(way: str, least: int, largest: int) -> str:
 @dataclass(frozen=True, slots=True)
 class NumberFunction:
     """A function on numbers: the names of the types that it takes and gives; its body, with @ in
-    place of the vector width, and @@ of twice that; the functions that it calls; the names of its
-    arguments; and its body on NVIDIA's devices, or nothing if that is the same."""
+    place of the vector width, and @@ of twice that; the functions that it calls; and the names of
+    its arguments, with their `types` if these differ.
+
+    `on_nvidia` is its body on NVIDIA's devices and `of_16` its body on 16 numbers, where these are
+    not `body`.
+    """
 
     takes: str
     gives: str

@@ -43,7 +43,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 @dataclass(slots=True)
 class BinaryCache:
     """A folder of files named by key, each with its digest before its bytes; the least recently
-    used are removed."""
+    used are removed once the files take more than `limit_bytes`."""
 
     place: Path
     limit_bytes: int = DEFAULT_LIMIT

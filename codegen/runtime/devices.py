@@ -32,7 +32,9 @@ VARIABLES = ("CUDA_", "NVIDIA_", "POCL_", "OCL_", "OPENCL_", "CL_", "OCLGRIND_",
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device that has built and run a small kernel; sizes are in bytes."""
+    """A device that has built and run a small kernel, with its limits; sizes are in bytes, and
+    `vector` is the number of floats in a register. It was found through the runtime `library`;
+    `ordinal` numbers devices that are the same in every other way."""
 
     index: int
     name: str
@@ -56,7 +58,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A runtime or a device that does not work, the reason, and the advice what to do about it."""
+    """A runtime or a device that does not work, the reason, and advice on what to do about it."""
 
     platform: str
     name: str

@@ -52,8 +52,8 @@ class Register:
 
 @distinct
 class Storage:
-    """The meaning of a name that is an array of `kind`s, beginning at a multiple of `aligned`
-    bytes."""
+    """The meaning of a name that is an array of `kind`s in `memory`, beginning at a multiple of
+    `aligned` bytes; a `const` array is only read."""
 
     memory: Memory
     kind: Kind

@@ -252,7 +252,8 @@ class Id:
 
 @distinct
 class Kernel:
-    """A kernel and its launch; `ids` are those in use: global ids, or group and local ones.
+    """A kernel and its launch: the buffers that it reads and writes, the ids that it uses (global
+    ids, or group and local ones), its numbers of work-items and of groups, and its statements.
 
     A kernel equals only itself. Programs with a kernel in common share the object, so that a
     function under `remembered` is computed once for it.

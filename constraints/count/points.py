@@ -31,8 +31,9 @@ SAFE = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The edges that choose one parameter. Node s has the edges from `starts[s]` up to, not
-    including, `starts[s + 1]`; `below` counts the points under each edge."""
+    """The edges that choose the parameter of a layer. Node s has the edges from `starts[s]` up to,
+    not including, `starts[s + 1]`; edge e takes the value `values[e]`, and leads to node
+    `targets[e]` of the next layer; `below[e]` points go through the edges before e."""
 
     parameter: str
     starts: Index
@@ -43,7 +44,8 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """All legal points of a system, each with a rank, its number from 0."""
+    """All `count` legal points of a system, each with a rank, its number from 0, as the paths
+    through a graph of layers, one for each parameter."""
 
     parameters: tuple[str, ...]
     layers: tuple[Layer, ...]

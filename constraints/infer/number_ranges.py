@@ -228,7 +228,7 @@ def _scalar(e: Expr) -> Scalar:
 
 
 def bound(env: Env, p: Pattern, known: Known) -> Env:
-    """The ranges `env` with those of the variables in a pattern."""
+    """The ranges `env`, with each variable of the pattern p bound to its part of `known`."""
     return {**env, **dict(_bindings(p, known))}
 
 

@@ -48,7 +48,8 @@ from ir.errors import Unsupported
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A kernel `name` = body, whose body uses parameters and earlier stages by name."""
+    """A kernel `name` = body, whose body uses the parameters and earlier stages that `reads` names;
+    it belongs to `prepack` if all of these are constants or made of constants alone."""
 
     name: str
     body: Expr

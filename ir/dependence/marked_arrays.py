@@ -93,7 +93,8 @@ class Tape:
 
 @dataclass(frozen=True, slots=True)
 class Env:
-    """The values of variables, and the axes of the maps and sums around a term."""
+    """The surroundings of a term: the values of variables, the axes of the maps and sums around it
+    (`scope`), those of the sums alone (`summed`), and the record of the analysis (`tape`)."""
 
     values: Mapping[str, Value]
     scope: frozenset[Axis]

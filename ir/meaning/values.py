@@ -60,8 +60,8 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Acc:
-    """The accumulator of a reduction, with the deltas that were added to it (or multiplied, …) so
-    far.
+    """The accumulator of the reduction `owner`, with the deltas that were added to it so far (or
+    combined with it by `op`).
 
     `index` numbers the accumulator's cells and takes part in every layout change, so that it tells
     at the end whether each cell is back in its place.
