@@ -210,7 +210,7 @@ VECTOR_LOADS = Trait(
 PAIRS = Trait(
     "pairs",
     "products of bytes are added in pairs before they go into a sum of ints",
-    weight=4.0,
+    weight=8.0,
     alone=True,
 )
 ORDERS = (  # taps, swept, vector-loads, pairs
