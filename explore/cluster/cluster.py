@@ -35,8 +35,9 @@ ASKED = 180.0  # seconds for the limits of a device
 
 @dataclass(slots=True)
 class Cluster:
-    """A cluster as a run uses it; `client` is Dask's. Each worker is asked once which version and
-    devices it has; until it answers, that answer is a future."""
+    """A cluster as a run uses it; `client` is Dask's, and `note` prints messages. Each worker is
+    asked once which version and devices it has; until it answers, `_asked` holds a future for
+    it."""
 
     client: Any
     note: Callable[[str], None]
@@ -146,8 +147,9 @@ class Cluster:
 
 
 def _builder(device: Device | None, group: int, half: bool, own: Device | None) -> "partial[Any]":
-    """The setup of a builder on a machine that has the device `own`: it builds for it if that is of
-    the kind measured on; else kernels are first built where they run."""
+    """The setup of a builder on a machine that has the device `own`: kernels are built for `own` if
+    it is of the same kind as `device`, the one measured on; else the builder only makes and proves
+    plans, and kernels are first built where they run."""
     same = own is not None and device is not None and kind_of(own) == kind_of(device)
     return partial(builder, own if same else None, group, half)
 
@@ -155,7 +157,8 @@ def _builder(device: Device | None, group: int, half: bool, own: Device | None) 
 def _meter(
     program: Program, seed: int, reference: bytes, error: float, own: Device | None
 ) -> "partial[Any]":
-    """The state of a worker that measures on its device `own`."""
+    """The setup of a worker that measures on its device `own`, with the right results in the bytes
+    `reference`."""
     assert own is not None
     return partial(meter, own, program, seed, reference, error)
 

@@ -40,7 +40,8 @@ class _Task:
 
 @dataclass(slots=True)
 class _Held:
-    """What a worker is doing: a task (None: it prepares for tasks), and until when it may take."""
+    """The work that a worker has at present: a task (None: it prepares for tasks), and the time
+    until which it may take."""
 
     task: _Task | None
     future: Any

@@ -20,8 +20,9 @@ MOST = 4  # pools of a worker, the oldest of which make room
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a worker needs for tasks: the function, the function that makes the children's state
-    from the device that the worker owns (None: it builds), and the limits of the pool."""
+    """The means by which a worker carries out tasks: the function, the function that makes the
+    children's state from the device that the worker owns (None: it builds), and the limits of the
+    pool."""
 
     function: Callable[..., Any]
     setup: Callable[[Device | None], Callable[[], Any]]

@@ -117,7 +117,7 @@ def port(text: str) -> int:
 
 
 def count(text: str) -> int:
-    """The number of things, at least one, in a text."""
+    """The number from 1 to 1000 in a text."""
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= 1000):
         raise UserError(f"expected a number from 1 to 1000, found {text!r}")
     return int(text)
@@ -177,7 +177,8 @@ def objectives(text: str) -> tuple[Objective, ...]:
 
 @usage
 def part(text: str) -> float:
-    """The share, a number from 0 to 1, that a text such as `5%` or `0.05` means."""
+    """The share that a text such as `5%` or `0.05` means, as a number: 0.05 for both; at most
+    10."""
     found = number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     if not 0 <= found <= 10:
         raise UserError(f"expected a share such as 5% or 0.05, found {text!r}")

@@ -1,7 +1,8 @@
 """A program explored on a device of every kind by one command, with a folder for each device.
 
-Devices whose times builds do not disturb, such as GPUs, are explored at the same time, each by a
-process. CPUs are explored after them, one at a time, since their times need an idle machine."""
+Devices whose times are not disturbed by builds, such as GPUs, are explored at the same time, each
+by a process. CPUs are explored after them, one at a time, since their times need an idle
+machine."""
 
 import re
 from collections.abc import Sequence

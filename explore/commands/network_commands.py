@@ -202,7 +202,9 @@ def _chosen(layers: Layers, options: Options, given: argparse.Namespace) -> Choi
 
 
 def _told_of_greedy(chooser: Chooser, choice: Choice, budget: int | None) -> None:
-    """Print what the choice by hand would be: each layer's fastest that fits."""
+    """Print the time of the choice that people make by hand under this budget, in which each layer
+    in turn takes its fastest option that fits, as a multiple of that of `choice`; print nothing if
+    there is none."""
     greedy = None if budget is None else chooser.greedy(budget)
     if greedy is not None:
         print(f"each layer's fastest that fits: {greedy.time_ns / choice.time_ns:.3f} of its time")

@@ -1,5 +1,5 @@
-"""The commands for devices that are not here: toolchain, bundle and absorb; and what `explore
-devices` says of them."""
+"""The commands for devices that are not here: toolchain, bundle and absorb; and the line of
+`explore devices` about such devices."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -95,8 +95,8 @@ def _explored(given: argparse.Namespace, options: Options) -> "Run | None":
 
 
 def absorbed(given: argparse.Namespace) -> int:
-    """Run `explore absorb RUN FILE`: make a run of what a board brought back, and print its front;
-    returns the exit status."""
+    """Run `explore absorb RUN FILE`: make a run of the file of results of a board, and print its
+    front; returns the exit status."""
     from explore.bundle.absorb import absorb
     from explore.commands.commands import print_front
 

@@ -62,7 +62,7 @@ def _demand_files(action: str, files: list[Path]) -> None:
 
 def _prune(book: RecordBook, given: argparse.Namespace) -> None:
     """Forget the entries that the options name: those of other versions, old ones, or as many as
-    are too much for a size."""
+    the book must lose to have a given size."""
     if not (given.other_versions or given.older is not None or given.to is not None):
         raise UserError(
             "records prune: expected --other-versions, --older or --to, found none of them"

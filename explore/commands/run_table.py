@@ -55,7 +55,8 @@ def shown(records: Sequence[Record], given: argparse.Namespace) -> list[Record]:
 def table_lines(
     found: Sequence[Record], given: argparse.Namespace, bounds: Bounds, width: int | None
 ) -> list[str]:
-    """The lines of the table of the variants found, and how many there are."""
+    """The lines of the table of the variants in `found`, as many as are asked for, and a line that
+    tells how many there are. `width` is the console's (None: no limit)."""
     rows = found[: given.limit or None]
     if not rows:
         return ["no variant is as asked for"]

@@ -57,7 +57,8 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A task to time plans that were found right before, in turns, `passes` times."""
+    """A task to time plans whose results were checked earlier and were right, in turns, `passes`
+    times."""
 
     plans: tuple[Plan, ...]
     passes: int = PASSES
@@ -112,7 +113,7 @@ def meter_of(
     max_error: float,
 ) -> Meter:
     """The meter for a device in a session, with the `given` inputs of real and of whole numbers, of
-    which those named in `varying` change from run to run, and with what is right."""
+    which those named in `varying` change from run to run, and with the right results."""
     inputs, whole = given
     changing = {name: inputs[name] for name in varying}
     size = sum(array.nbytes for array in changing.values())
@@ -186,8 +187,8 @@ def _checked(state: Meter, built: Built, task: Measure) -> tuple[float, list[flo
 
 
 def _first_wrong(exact: Sequence[Expected], out: Sequence[Array], rounding: float) -> Failed | None:
-    """A failure of the first array of a result that is wrong, named if there are several; None if
-    all agree."""
+    """A failure that tells the first array of a result which is wrong (by its number, if there are
+    several); None if all agree with `exact`."""
     for k, (meant, made) in enumerate(zip(exact, out, strict=True)):
         wrong = _wrong(meant, made, rounding)
         if wrong is not None:

@@ -35,10 +35,9 @@ class Expected:
 
     The scale is the largest number that the program would make if every number of an input were as
     large as that input's largest, and nothing were subtracted. Rounding errors are proportional to
-    it. So it is not small where terms of a sum cancel; and it is one for all results, as a
-    transform spreads its rounding errors over many of them. `rounding` is what may be lost in
-    machine epsilons by arithmetic in halves or bfloats, which the interpreter's doubles do not
-    round to.
+    it, also where terms of a sum cancel; and there is one scale for all results, as a transform
+    spreads its rounding errors over many of them. `rounding` is the number of machine epsilons that
+    may be lost by arithmetic in halves or bfloats, which the interpreter's doubles do not round to.
     """
 
     output: Array
@@ -139,8 +138,9 @@ def expected_parts(program: Program, inputs: Mapping[str, Array]) -> tuple[Expec
 
 
 def _scaled(output: Array, size: Array, narrow: Format | None) -> Expected:
-    """What is expected of an output; `size` are numbers as large as it could be, `narrow` the
-    narrowest format that it is computed in."""
+    """The expected output `output`, with its scale: the largest of the numbers `size`, which are as
+    large as the output could be. `narrow` is the narrowest format that it is computed in (None:
+    none narrower than float)."""
     scale = _largest(size)
     scale = scale if np.isfinite(scale) else 0.0
     rounding = 0.0 if narrow is None or scale <= 2.0**narrow.digits else _unit(narrow) / EPSILON

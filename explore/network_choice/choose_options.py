@@ -1,8 +1,9 @@
 """The choice of an option for each layer, with the least time within a budget of bytes, decided
 exactly.
 
-It is a 0-1 programme. Of what layers need at their worst moments, the largest counts; of what they
-keep for good, the sum. Both together must stay within the budget."""
+The choice is a 0-1 programme. The memory that it takes is the most that any layer needs at its
+worst moment, and the sum of what all layers keep for good. Both together must stay within the
+budget."""
 
 # key: l number of a layer, o number of one of its options
 
@@ -48,7 +49,8 @@ class Choice:
 @dataclass(frozen=True, slots=True)
 class Chooser:
     """The 0-1 programme of a network: the options of each layer, with each option's time, the bytes
-    that it keeps, and its worst moment."""
+    that it keeps, and its worst moment; `outside` are the bytes of inputs and results, which lie
+    outside the arena."""
 
     layers: Layers
     options: tuple[tuple[Option, ...], ...]  # of each layer
@@ -109,8 +111,9 @@ class Chooser:
         return other if other.memory_bytes <= least.memory_bytes else least
 
     def greedy(self, budget: int) -> Choice | None:
-        """The choice that people make by hand: one layer after the other has its fastest option
-        that still fits, while those after it have their smallest; None if none fits."""
+        """The choice that people make by hand: each layer in turn takes its fastest option that
+        still fits, while the layers after it have their smallest; None if even the smallest options
+        do not fit."""
         least = self.least()
         chosen = list(least.options)
         if least.memory_bytes > budget:

@@ -1,5 +1,5 @@
-"""Options in two parts: the kernels of one program and then those of another do what one program
-would do."""
+"""Options in two parts: the kernels of one program and then those of another, which together
+compute what a third program computes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -59,7 +59,8 @@ def _renamed(kernel: Kernel, names: Mapping[str, str]) -> Kernel:
 
 
 def _arranged(kernels: Sequence[Kernel], buffers: Mapping[str, Buffer], memory: int) -> Plan:
-    """The plan of these kernels, with an arena for all temporaries."""
+    """The plan of these kernels and buffers, with an arena for all temporaries; it takes at least
+    `memory` bytes."""
     runs = [k for k in kernels if not k.prepack]
     lives = {}
     for b in buffers.values():

@@ -16,8 +16,9 @@ Each = Sequence[Sequence[Option]]
 
 
 def without_copies(layers: Layers, options: Each) -> tuple[Layers, tuple[tuple[Option, ...], ...]]:
-    """The network without those concatenations whose parts can be written where they belong, and
-    the options of each layer that is left. A layer that makes a part has the options that can."""
+    """The network without those concatenations whose parts can be written straight into the result,
+    and the options of each layer that is left: for a layer that makes a part, those options that
+    can write it there."""
     makers = {layer.output: l for l, layer in enumerate(layers.layers)}
     changed: dict[int, tuple[Layer, tuple[Option, ...]]] = {}
     gone = set[int]()
@@ -34,8 +35,8 @@ def without_copies(layers: Layers, options: Each) -> tuple[Layers, tuple[tuple[O
 def _placed_parts(
     layers: Layers, options: Each, makers: Mapping[str, int], joined: Layer
 ) -> dict[int, tuple[Layer, tuple[Option, ...]]]:
-    """The layers that make the parts of a concatenation, by number, each as one that writes into
-    the result, with its options that can; none if that cannot be done with all of them."""
+    """The layers that make the parts of the concatenation `joined`, by number, each as a layer that
+    writes its part into the result, with the options that can; none if one of the layers cannot."""
     lengths = layers.joined.get(joined.output, ())
     lives = lives_of(layers)
     reads = Counter(t for layer in layers.layers for _, t in layer.tensors)

@@ -44,7 +44,8 @@ def _once(layer: Layer, tensor: str) -> bool:
 def _replaced(plan: Plan, read: str) -> dict[int, Kernel] | None:
     """The kernel that writes the plan's output over a parameter, by its number; None if it may not.
 
-    A parameter that is read only before the output is begun shares its place anyway.
+    If kernels read the parameter only before the output is begun, no kernel has to be replaced: the
+    two then share storage by their lives.
     """
     buffers = {b.name: b for b in plan.buffers}
     written = next(b.name for b in plan.buffers if b.role is Role.OUTPUT)

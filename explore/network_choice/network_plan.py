@@ -16,8 +16,9 @@ from ir.arena import Life, aligned, packed
 
 @dataclass(frozen=True, slots=True)
 class NetworkPlan:
-    """The plan of a network with what its constants are, the names of its buffers by tensor, and
-    the least bytes that any arena could have."""
+    """The plan of a network with the contents of its constants, the names of its buffers by tensor,
+    the lives of temporaries, the least bytes that any arena could have (`bound`), and the layer of
+    each kernel."""
 
     plan: Plan
     constants: Mapping[str, Array]
@@ -77,8 +78,8 @@ class _Assembly:
             self.layer_of.append(number)
 
     def _apart(self, kernel: Kernel) -> Kernel:
-        """The kernel, by another name if one with another text has its: layers with one program
-        may have different variants, and all texts may stand in one file."""
+        """The kernel, under another name if a kernel with another text has its name: layers with
+        one program may have different variants, and all texts may stand in one file."""
         name, n = kernel.name, 2
         text = kernel.text
         while self.texts.setdefault(name, text) != text:

@@ -55,8 +55,8 @@ def looked_at(
     tell: Tell,
     clock: Clock = time.perf_counter_ns,
 ) -> Found:
-    """The options of each program: `tried` of its variants, those that the record book knows first,
-    are built and measured by the `clock`. `tell` is called for each program with its number and
+    """The options of each program: `tried` of its variants are built and measured by the `clock`,
+    those that the record book knows first. `tell` is called for each program with its number and
     options."""
     found = []
     for number, program in enumerate(layers.programs):

@@ -25,8 +25,8 @@ def key_of(task: CompileKernel) -> str:
 
 
 def kept(book: RecordBook | None, task: CompileKernel) -> KernelCode | Failed | None:
-    """What the record book has kept of a task's result; None if it has nothing, or nothing that can
-    be read."""
+    """The result of a task that the record book has kept; None if it has none, or none that can be
+    read."""
     text = None if book is None else book.code(key_of(task))
     if text is None:
         return None

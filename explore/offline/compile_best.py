@@ -1,5 +1,5 @@
-"""The compiling of the variants that look best, in rounds: after each, what looks best is asked
-anew, by a model that learns from what was compiled."""
+"""The compiling of the variants that look best, in rounds: after each round, a model that learns
+from the compiled kernels says anew which variants look best."""
 
 # key: i number of a variant
 
@@ -133,15 +133,15 @@ def running(variant: Variant) -> list[Kernel]:
 
 
 def _told(outcome: Outcome) -> float | None:
-    """The time of an outcome that the search learns; None for what is not proposed: a variant that
-    spills registers is as one that failed."""
+    """The time in an outcome from which the search learns; None, as for a variant that failed, if
+    its kernels spill registers: such variants are not proposed."""
     return outcome.time_ns if isinstance(outcome, Predicted) and not outcome.spills else None
 
 
 def _promising(records: Sequence[Record], count: int) -> list[int]:
-    """The numbers of records to begin with, at most `count`, from each family in turn, as the
-    estimate may be far off for a whole family: first those that no other of it beats in predicted
-    time and memory, then the next layers behind them."""
+    """The numbers of records to begin with, at most `count`, taken from each family in turn, as the
+    estimate may be far off for a whole family: first those that no other of the family beats in
+    predicted time and memory, then those that only these beat, and so on."""
     families = defaultdict[str, list[int]](list)
     for i, record in enumerate(records):
         families[record.variant.family].append(i)

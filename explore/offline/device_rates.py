@@ -1,5 +1,5 @@
-"""How quickly devices that are not here carry out instructions, by public numbers; no device was
-measured for them."""
+"""The rates at which devices that are not here carry out instructions, by published numbers; no
+device was measured for them."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,8 @@ LINE = 64  # bytes that a core moves to or from its nearest cache in a cycle
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """The rates of a device: of a core in a cycle, and of the memory of the chip it is on."""
+    """The rates of a device: work of each kind that a core does in a cycle, and the bytes a
+    nanosecond of the memory of its chip."""
 
     clock_ghz: float
     lanes: int  # work-items of which a core begins an instruction, or a tuple of two, in a cycle

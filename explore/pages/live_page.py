@@ -1,7 +1,8 @@
 """The page of a run while it goes on, served on loopback, and told of outcomes as they come.
 
 It is the report: the same text and script, which fetches new data when it is told that there are
-some. In the end it holds what the report's file holds, and no longer needs the server."""
+some. At the end of the run it holds what the report's file holds, and no longer needs the
+server."""
 
 import json
 import sys
@@ -114,7 +115,8 @@ class LivePage:
     def answer(self, path: str) -> tuple[str, str] | None:
         """The type and text of what is served at a path; None if nothing is.
 
-        Pages ask less often where that takes long, so that measuring is not disturbed.
+        The longer this takes, the longer pages are made to wait before they ask again, so that
+        measuring is not disturbed.
         """
         begun = time.monotonic()
         match path:
@@ -130,15 +132,17 @@ class LivePage:
         return "application/json", text
 
     def served(self, path: str) -> None:
-        """Note that a page has what is at a path; the details are the last that it asks for."""
+        """Note that a page has received what is at a path; once the run has finished, a page that
+        has received the details asks for nothing more."""
         with self._changed:
             if path == "/details" and self._state.finished:
                 self._waiting -= 1
                 self._changed.notify_all()
 
     def states(self) -> Iterator[State]:
-        """The states that a page is told of: the present one, and then the latest after a pause
-        whenever there is a new one, up to the last; now and then the same again."""
+        """The states that a page is told of: the present one, and then, after a pause each time,
+        the latest whenever it is new, up to the last. If none is new for some seconds, the latest
+        is repeated."""
         with self._changed:
             self._pages += 1
             state = self._state

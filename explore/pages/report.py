@@ -48,7 +48,8 @@ def report(
 
 
 def page(told: Told, *, live: bool = False) -> str:
-    """The HTML text that tells of a run. A `live` page asks where it came from for what is new."""
+    """The HTML text that tells of a run. A `live` page fetches new data from the server that it
+    came from."""
     values = {
         "title": html.escape(f"{told.environment.name} on {told.environment.where}"),
         "live": "true" if live else "false",

@@ -49,7 +49,7 @@ _REASONS = 4  # shown for each stage
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """All that a report tells of: the records of a run, its environment, peers, and lost forms;
+    """The contents of a report: the records of a run, its environment, peers, and lost forms;
     `folder` is the run's, as commands on it name it."""
 
     records: Sequence[Record]
@@ -59,7 +59,7 @@ class Told:
     folder: str = "RUN"
 
     def drawn(self) -> dict[str, Any]:
-        """What is drawn of the run at once, as JSON data."""
+        """The data that a page draws at once, as JSON data: the run and its variants."""
         found = latest(self.records)
         return {
             **_run(self.records, found, self.environment, self.peers),
@@ -69,7 +69,8 @@ class Told:
         }
 
     def details(self) -> dict[str, Any]:
-        """What is opened of each variant, as JSON data, in the order of what is drawn."""
+        """The details that a page shows when a variant is opened, for each variant in the order of
+        `drawn`, as JSON data."""
         return _details(latest(self.records))
 
 

@@ -31,8 +31,8 @@ Array = NDArray[np.int64]
 
 @lru_cache(maxsize=256)
 def tiling(plan: Plan) -> list[dict[str, Any]]:
-    """What one group of each kernel of an inference makes and loads, as JSON data; a kernel whose
-    text cannot be read is left out."""
+    """The data, as JSON, on the results that one group makes, and on the cells that it loads, for
+    each kernel of an inference; a kernel whose text cannot be read is left out."""
     buffers = {b.name: b for b in plan.buffers}
     kernels = [k for k in plan.kernels if not k.prepack]
     return [told for k in kernels if (told := _kernel(k, [buffers[n] for n in k.arguments]))]
@@ -78,8 +78,8 @@ def _neighbours(group: Size, groups: Size) -> Iterator[Size]:
 def _made_by(
     text: KernelText, known: Mapping[str, int], groups: Size, some: Sequence[Size]
 ) -> list[Touched]:
-    """What some groups make of each global memory; their work-items are numbered from the first
-    group to the last."""
+    """The cells of each array in global memory that the groups `some` write, and by which of their
+    work-items; these are numbered from the first group to the last."""
     parts, items = defaultdict[str, list[Touched]](list), prod(text.group_size)
     for n, group in enumerate(some):
         for t in touched_cells(text, known, groups, group, reads=False):
@@ -97,8 +97,8 @@ def _made_by(
 
 
 def _made(t: Touched, buffer: Buffer) -> dict[str, Any]:
-    """The data on what a group makes of a buffer: how many cells, and a picture with the number of
-    the work-item that makes each cell."""
+    """The data on the cells of a buffer that a group writes: how many there are, and a picture with
+    the number of the work-item that makes each cell."""
     each = np.bincount(t.items)
     return {
         "buffer": buffer.name,
@@ -110,8 +110,8 @@ def _made(t: Touched, buffer: Buffer) -> dict[str, Any]:
 
 
 def _read(t: Touched, buffer: Buffer | None) -> dict[str, Any]:
-    """What a group reads of a buffer, or of local memory where there is none: how many cells, by
-    how many of its work-items each, and a picture with these numbers."""
+    """The data on the cells of a buffer (None: of local memory) that a group reads: how many there
+    are, by how many of its work-items each is read, and a picture with these numbers."""
     cells, items = t.items_of_cells()
     shape = (t.memory.elements,) if buffer is None else buffer.shape
     return {
@@ -129,8 +129,8 @@ def _range(numbers: Array) -> list[int]:
 
 
 def _block(t: Touched, shape: Sequence[int]) -> list[int]:
-    """The sides of the block of cells that the first of these work-items touches; empty if they
-    are no block."""
+    """The sides of the block of cells that the first work-item of `t` touches, in an array of this
+    shape; empty if the cells are no block."""
     mine = t.cells[t.items == t.items.min()]
     sides = [len(np.unique(axis)) for axis in _coordinates(mine, shape)]
     return sides if prod(sides) == mine.size else []

@@ -24,11 +24,11 @@ class Waiting:
 
 @dataclass(slots=True)
 class Bench:
-    """The one device (None if it is not here) and the queue of variants for it; of variants with
-    equal kernels, one is measured for all.
+    """The one worker on the device (None if the device is not here) and the queue of variants for
+    it; of variants with equal kernels, one is measured for all.
 
     `ceiling` gives the time in nanoseconds above which a variant is hopeless, or None; times are
-    taken to the pace `usual_ns`.
+    converted to the pace `usual_ns`.
     """
 
     device: Workers | None

@@ -1,5 +1,5 @@
-"""The variant that is taken without a search: the best one known for the program on this device;
-else one that was good for the nearest program; else the quickest by the cost model.
+"""The variant of a program that is taken without a search: the best one known for the program on
+this device; else one that was good for the nearest program; else the quickest by the cost model.
 
 Whichever it is, its constraints are checked and its kernels proved anew. Plans that were proved are
 kept in the user's cache, by version."""

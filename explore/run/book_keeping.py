@@ -1,4 +1,5 @@
-"""The outcomes of a run, kept in a record book, and what the run begins from, recalled from it."""
+"""The use of a record book by a run: outcomes are kept in it, and what a search can begin from is
+recalled from it."""
 
 import json
 import sys
@@ -78,16 +79,16 @@ class BookKeeping:
             yield BookKeeping(ours, subject_of(program), place_of(target), _say, codes=book)
 
     def tell(self, options: Options, before: float) -> Recalled:
-        """What the record book knew for a search at the time `before`, in seconds since 1970; it is
-        also printed."""
+        """The knowledge in the record book for a search, as it was at the time `before`, in seconds
+        since 1970; lines about it are printed."""
         known = self.recall(options, before)
         for line in told_of(known):
             self.note(line)
         return known
 
     def recall(self, options: Options, before: float) -> Recalled:
-        """What the record book knew for a search at the time `before`, in seconds since 1970. A
-        search in random order recalls nothing, so that a seed gives the same variants
+        """The knowledge in the record book for a search, as it was at the time `before`, in seconds
+        since 1970. A search in random order recalls nothing, so that a seed gives the same variants
         everywhere."""
         if self.book is None or options.strategy == "random":
             return NOTHING

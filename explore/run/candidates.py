@@ -113,11 +113,13 @@ class Candidates:
     def near(
         self, numbers: Sequence[int], good: Sequence[int]
     ) -> tuple[list[Variant], list[float]]:
-        """Add new variants near the candidates `numbers`, and those of forms that were begun to be
-        derived in the last round; begin to derive forms near those of `good` ones. Returns the new
-        variants and the memory of each.
+        """Add the variants near the candidates `numbers` and near the best of each family among
+        `good`, and those of the forms whose derivation the last call began; begin to derive forms
+        that differ by a trait from those of `good`. Returns the new variants and the memory of
+        each.
 
-        Where nothing new is near and few candidates are left, forms far from them are derived.
+        If this adds no variant and there are few candidates, forms that are not near good ones are
+        derived at once.
         """
         before = len(self.variants)
         self._take_derived()
@@ -140,7 +142,7 @@ class Candidates:
                 self.take(found)
 
     def _leading(self, good: Sequence[int]) -> Iterator[int]:
-        """The best candidate of each family, from good ones in order."""
+        """The number of the best candidate of each family, from those in `good`, the best first."""
         best = {self.variants[n].family: n for n in reversed(good)}
         yield from reversed(best.values())
 
@@ -186,8 +188,9 @@ def candidates(
 ) -> Candidates:
     """The candidates that the options ask for; a user's error if there are none.
 
-    Those that records name come first, where they are legal; those that were tried before are left
-    out, but for these. `saw` is told how many of all forms were derived.
+    The candidates that the record book names come first, where they are legal; apart from these, no
+    variant that was tried before is a candidate. `saw` is told how many forms are derived, and how
+    many there are.
     """
     deriving.begin(hinted_tasks(program, profile, options, known.first))
     first = [r for r in deriving.taken() if isinstance(r, Derived)]
@@ -230,8 +233,8 @@ def hinted_tasks(
 
 
 def begun(first: Sequence[Derived], known: Recalled) -> Candidates:
-    """The candidates that the record book names, form by form; they are tried first. Variants that
-    were tried before are left out otherwise."""
+    """The candidates that the record book names, form by form; they are tried first. All other
+    variants that were tried before are noted, and will not become candidates."""
     made = Candidates(learned=known.learned)
     for derived in first:
         made.take(derived)
@@ -250,9 +253,9 @@ def gathered(
     deriving: Deriving | None = None,
     first: Candidates | None = None,
 ) -> Candidates:
-    """The candidates of derived forms after those that come `first`, where a variant that two forms
-    have counts once. Forms in `rest` are not derived yet: `deriving` derives them, here if it is
-    None, once they are near good ones."""
+    """The candidates of the derived forms in `found`, after those in `first`; a variant that two
+    forms have counts once. The forms in `rest` are derived by `deriving` (None: in this process)
+    once they are near good ones."""
     made = Candidates() if first is None else first
     made.left = shares((d.family, d.count, d.outside) for d in found)
     made.others, made.deriving = {_key(t.form): t for t in rest}, deriving or Here()

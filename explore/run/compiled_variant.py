@@ -30,8 +30,8 @@ def session_of(device: Device) -> Session:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A variant on a device, called as `best(image, weights)` with arrays in the program's order,
-    or by name."""
+    """A variant built for a device, called as `best(image, weights)` with arrays in the program's
+    order, or by name."""
 
     plan: Plan
     built: Built
@@ -81,8 +81,8 @@ class Compiled:
         return self.built.to_device(np.asarray(array))
 
     def _demand_within(self, name: str, array: Any) -> None:
-        """Refuse an array with numbers that the run was told do not come. One that is on the device
-        was looked at when it went there, or was made there."""
+        """Refuse an array for the input `name` with numbers larger than those that the run was made
+        for. An array on the device was checked when it was copied there, or was made there."""
         if self.largest == inf or isinstance(array, DeviceArray):
             return
         if not np.all(np.abs(np.asarray(array)) <= self.largest):

@@ -43,7 +43,8 @@ from rewrites.tuning.family import Form
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """The state of one start of a run; `begun` is its time by the clock."""
+    """The state of one start of a run: its store, program, options and target, what displays and
+    keeps its outcomes, and `begun`, the time by the clock at which it was started."""
 
     store: Store
     program: Program

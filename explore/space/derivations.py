@@ -1,4 +1,4 @@
-"""Forms that workers derive for a run, while their other tasks go on."""
+"""The derivation of forms by workers for a run, while their other tasks go on."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,8 @@ class Lost(Protocol):
 
 
 class Deriving(Protocol):
-    """Whatever derives forms: it begins with some when asked to, and gives their results later."""
+    """An object that derives forms: it begins with some when asked to, and gives their results
+    later."""
 
     def begin(self, todo: Sequence[Derive]) -> None:
         """Begin to derive these forms."""
@@ -41,7 +42,7 @@ class Deriving(Protocol):
 
 @dataclass(slots=True)
 class Here:
-    """Forms are derived in this process, when their results are asked for."""
+    """The derivation of forms in this process, when their results are asked for."""
 
     begun: list[Derive] = field(default_factory=list)
 
@@ -55,8 +56,8 @@ class Here:
 
 @dataclass(slots=True)
 class Derivations:
-    """Forms are derived by workers. Other tasks that the workers finish meanwhile (builds of the
-    last round) are handed to `strays`, and forms that could not be derived to `lost`."""
+    """The derivation of forms by workers. Other tasks that the workers finish meanwhile (builds of
+    the last round) are added to `strays`, and `lost` is told of forms that could not be derived."""
 
     workers: Workers
     lost: Lost

@@ -20,7 +20,9 @@ FEWEST = 4  # forms of a family, if it has as many
 
 @dataclass(frozen=True, slots=True)
 class Derive:
-    """A task to derive a form of a program, and to draw so many of its points."""
+    """A task to derive a form of a program for a device with this profile, and to draw `points` of
+    its points by the seed, within the limit on memory, the domain, the limit on errors, and for
+    inputs that hold numbers up to `largest`."""
 
     program: Program
     form: Form
@@ -101,8 +103,8 @@ def _suited(
     `max_error` allows (errors of products even out in sums), and which take the `largest` number
     that inputs may hold.
 
-    Where a device has the instructions of none, all forms of a family that was asked for by name
-    are suited if they can be emulated, and none of another.
+    If the device has the instructions of none of these forms, none is suited, unless the family was
+    asked for by name (`asked`): then those forms are whose instructions the device can emulate.
     """
     right = (form for form in forms(p, family) if form.loses <= 2 * max_error)
     every = [form for form in right if form.largest >= largest]
