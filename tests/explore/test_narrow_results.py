@@ -59,7 +59,7 @@ def explored(out: Path, max_error: float | None = None) -> list[Record]:
     run = explore(
         CONVOLUTION,
         families="naive",
-        variants=16,
+        variants=10,
         seed=3,
         device="cpu",
         out=out,
