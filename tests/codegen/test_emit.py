@@ -21,6 +21,7 @@ from ir.meaning.interpret import evaluate
 from ir.parse import parse
 from tests.support.agreement import Case, disagreement
 from tests.support.lowered_programs import PROGRAMS
+from tests.support.quick_builds import quick_builds as quick_builds
 from tests.support.random_programs import program as random_program
 
 

@@ -36,7 +36,7 @@ where W = 16, M = 8
 OPTIONS = Options(variants=6, families=("naive", "registers"), jobs=1)
 NONSENSE = re.compile(r"\b(?:undefined|NaN|null|Infinity)\b|\[object|\{\{")
 TABS = {"parameters", "derivation", "memory", "kernels", "source"}
-OPENED = 3  # variants of the front, of the plane and of the failures
+OPENED = 1  # variants of the front, of the plane and of the failures
 
 READ = f"""
 const detail = document.getElementById('detail'), plane = document.getElementById('plane');

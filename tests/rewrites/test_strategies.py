@@ -29,7 +29,7 @@ from rewrites.tuning.lowering import Lowering
 from tests.support.families import LOWERING
 
 DEVICE = PROFILES["cpu"]
-FORMS = 3  # how many of a family's forms are tried on each program
+FORMS = 2  # how many of a family's forms are tried on each program
 
 SIZES = "where C = 4, M = 6, H = 5, W = 6, K = 3, N = 2, G = 2"
 WEIGHTS, IMAGE = "const weights : [[[[float]C]K]K]M", "image : [[[float]C]W]H"
