@@ -48,8 +48,9 @@ def is_linear(e: Unary) -> bool:
 
 
 def of_choice(e: Binary) -> tuple[Expr, Expr]:
-    """The factors of the two operands of a max or min, 1 and 0 or 0 and 1; if the operands are
-    equal, the second gets the 1."""
+    """The factors that the cotangent of e, a max or min, is multiplied by to give those of its two
+    operands: 1 for the operand that is chosen, 0 for the other one. If the operands are equal, the
+    second gets the 1."""
     a, b = (e.a, e.b) if e.op == "max" else (e.b, e.a)
     larger = positive(Binary("-", a, b))  # where the first operand is what counts
     other = Binary("-", _like(larger, 1), larger)
@@ -57,7 +58,8 @@ def of_choice(e: Binary) -> tuple[Expr, Expr]:
 
 
 def of_quotient(e: Binary) -> tuple[Expr, Expr]:
-    """The factors of the dividend and the divisor of the quotient e; Refused for whole numbers."""
+    """The factors that the cotangent of the quotient e is multiplied by to give those of its
+    dividend and its divisor; Refused for whole numbers."""
     if is_whole(type_of(e)):
         raise Refused("expected a division of reals, found one of whole numbers, which rounds")
     one = Binary("/", _like(e, 1), e.b)

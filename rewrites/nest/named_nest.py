@@ -75,8 +75,8 @@ class Nest:
         return self._with(self.labels.ordered(*names), *[told] * both)
 
     def merge(self, name: str, *parts: str) -> "Nest":
-        """The nest with the maps of a name, or of neighbouring names `parts`, as one map over all
-        their elements."""
+        """The nest with the maps called `name`, or, if `parts` are given, the maps of these
+        neighbouring names, as one map called `name` over all their elements."""
         names = parts or (name,)
         count, first = self.count(*names), self.labels.first(names[0])
         merged = self.labels.joined(names, Label(name, min(count, 1)))

@@ -1,5 +1,5 @@
-"""The law of pairs: two terms of a sum of ints are added before they go into it. CPUs
-multiply two pairs of 16-bit numbers and add both products in one instruction."""
+"""The law of pairs: two terms of a sum of ints are added to each other before they are added to the
+sum. CPUs multiply two pairs of 16-bit numbers and add both products in one instruction."""
 
 # key: e term, n length, t type, z initial value, g the terms of a sum, x y the elements of an array
 
@@ -17,8 +17,8 @@ MOST = 5  # elements of a sum that is spelled out
 
 @rule("reduce z (acc + g) [x, y, …]  =  z + (g x + g y) + …,  of few ints")
 def sum_in_pairs(e: Reduce) -> Expr | None:
-    """A sum of ints over two to five elements is spelled out, two terms first. Ints wrap around, so
-    their order does not matter."""
+    """A sum of ints over two to five elements is spelled out, with the terms added in pairs first.
+    Ints wrap around, so their order does not matter."""
     match e:
         case Reduce(z, Lam((_, element)) as f, xs) if size_of(xs) in range(2, MOST + 1):
             n, fold, t = size_of(xs), fold_of(f), type_of(e)
@@ -36,5 +36,5 @@ def _plus(a: Expr, b: Expr) -> Expr:
 
 
 def _at(k: int, xs: Expr) -> Expr:
-    """The element k of an array, or of zipped arrays."""
+    """The element k of the array xs, or the tuple of elements k if xs is a zip of arrays."""
     return MakeTuple(tuple(At(k, x) for x in xs.parts)) if isinstance(xs, Zip) else At(k, xs)

@@ -67,8 +67,7 @@ def _free_variable(e: Expr, name: str) -> Var | None:
 
 
 def _of_floats(t: Type) -> Type | None:
-    """The type of the same array of floats, if t is one of narrow numbers; None for another
-    type."""
+    """The array type t with floats in place of its narrow numbers; None if t is another type."""
     match t:
         case Array(elem, n):
             inner = FLOAT if _is_narrow(elem) else _of_floats(elem)

@@ -243,7 +243,8 @@ def stages_around(e: Expr) -> Rewritten | None:
 
 
 def inner_apart(e: Expr) -> Rewritten | None:
-    """The map e with the products or sums that the map inside it reads made by a map before e."""
+    """The map e with another map before it, which makes the products or sums that the map inside e
+    reads."""
     assert isinstance(e, Map)
     return before(made(e.f.body))(e)
 
