@@ -138,8 +138,8 @@ def plainest(program: Program, family: str, given: argparse.Namespace) -> tuple[
 
 
 def im2win(layer: Layer, given: argparse.Namespace) -> Row:
-    """The row of a layer: time and memory of each way to store windows, then the times of im2win
-    without each one of its parts."""
+    """The row of a layer: the time and memory of each way to store windows, then the times of
+    im2win with one of its parts left out, for each part."""
     runs = {m: explored(layer, given, m, families=(m,)) for m in METHODS}
     best = {method: pick(run.records) for method, run in runs.items()}
     needs = {method: plainest(program_of(layer), method, given) for method in METHODS}

@@ -69,8 +69,8 @@ def lines(name: str, chooser: Chooser, count: int) -> Iterator[str]:
 
 
 def least(chooser: Chooser, model: Any, session: Session) -> str:
-    """The line on a network in the smallest memory that a choice of its options can have: the bytes
-    planned and held, and the error of its results compared with onnxruntime's."""
+    """The line to print on a network that runs in the least memory that its options allow: the
+    bytes planned and held, and the error of its results compared with onnxruntime's."""
     choice = chooser.within(chooser.least().memory_bytes)
     net = Network.of(choice.layers, choice.options, session)
     inputs = inputs_for(choice.layers, np.random.default_rng())

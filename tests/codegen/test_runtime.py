@@ -388,8 +388,8 @@ def test_failures_travel_between_processes() -> None:
 
 
 def real(sessions: tuple[Session, ...]) -> Iterator[Session]:
-    """The sessions on devices that are no simulators: a simulator watches every access itself, so
-    that its guards are not tested."""
+    """The sessions on real devices, on which the guards around buffers are tested; a simulator
+    watches every access itself."""
     return (session for session in sessions if not session.device.simulator)
 
 

@@ -1,5 +1,5 @@
-"""Tests of spelled-out loops: each copy of a statement has the text, and counts as many operations,
-as the statement has alone."""
+"""Tests of spelled-out loops: each copy of a statement has the same text as the statement standing
+alone, and as many operations are counted for it."""
 
 import itertools
 from collections.abc import Iterator, Mapping

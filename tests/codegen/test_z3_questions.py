@@ -70,8 +70,8 @@ def test_an_answer_is_values_that_answer_or_there_are_none(seed: int) -> None:
 
 
 def test_an_assumption_is_trusted_in_what_is_given_and_not_in_what_is_denied() -> None:
-    """The assumption (z ≤ 3) of an index inside a given guard holds; that of one inside a denied
-    guard may fail, so z > 3 is found as an answer."""
+    """The assumption of an index (z ≤ 3) is taken to hold if the index is inside a guard that is
+    given; inside a guard that is denied it may fail, so that z > 3 is found as an answer."""
     z = VARIABLES["z"]
     known = assume(z, 0, 3)
     assert ask(Question(given=[known - 2, z - 4]), LIMIT_MS)[0] == Impossible()

@@ -158,8 +158,8 @@ def test_the_function_of_arm_is_called_where_the_host_says_that_it_is_there() ->
 
 @pytest.mark.parametrize("name", ["dot_ss", "dot_uu"])
 def test_what_is_written_for_arm_is_accepted_by_clang(name: str, tmp_path: Path) -> None:
-    """A kernel's text compiles with Clang when Arm's extension is defined, and calls its dot
-    product: Clang declares that, though no device here has it."""
+    """When Arm's extension is defined, a kernel's text compiles with Clang, and calls the
+    extension's dot product, which Clang declares though no device here has it."""
     clang = next(filter(None, map(shutil.which, ("clang", "clang-15"))), None)
     if clang is None:
         pytest.skip("clang is not installed: apt-get install clang")

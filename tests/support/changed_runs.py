@@ -1,5 +1,5 @@
-"""Changes to a run's file as somebody else might make them, called by tests of what commands
-believe of such a file."""
+"""Changes to a run's file such as somebody else might make; tests use them to see that such a file
+is not trusted."""
 
 import json
 import sqlite3
@@ -28,7 +28,8 @@ def change_details(folder: Path, change: Callable[[dict[str, Any]], None], where
 
 
 def change_environment(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """Apply `change` to the stored environment of a run."""
+    """Apply `change` to the environment (the program, the options, the device) that is stored in a
+    run's file."""
     with closing(sqlite3.connect(folder / FILE)) as connection, connection:
         ((text,),) = connection.execute("SELECT json FROM environment").fetchall()
         values = json.loads(text)

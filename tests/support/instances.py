@@ -860,7 +860,8 @@ def elem_variable(xs: Expr) -> Var:
 
 
 def rows_of_windows(g: Terms) -> Expr:
-    """A random term: each column of a table is a row of windows over it."""
+    """A random term for an array that has, for each column of a table, the windows over that
+    column."""
     windows = a_slide(g)
     t = type_of(windows.xs)
     assert isinstance(t, Array)
