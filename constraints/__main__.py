@@ -25,8 +25,8 @@ UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "B": 1, "": 1}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command with the arguments `argv` (None: those of the process); returns the exit
-    status."""
+    """The exit status of the command, after it has run with the arguments `argv` (None: those of
+    this process)."""
     options = _options(argv)
     return guard(lambda: run(options))
 

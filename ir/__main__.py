@@ -25,8 +25,8 @@ python -m ir FILE [--set NAME=SIZE]…
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command with its arguments, `argv` or those of the process; returns the exit
-    status."""
+    """The exit status of the command, after it has run with the arguments `argv` (None: those of
+    this process)."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["eval"]:
         return guard(lambda: evaluate_file(_eval_options(words[1:])))

@@ -70,8 +70,8 @@ def _lying(lives: dict[Memory, _Life]) -> dict[Memory, Location]:
 
 
 def _starts(lives: dict[Memory, _Life]) -> dict[Memory, int]:
-    """The cell that each buffer begins at, a multiple of the alignment, where all buffers have
-    elements of one scalar type and none that are alive together overlap."""
+    """The cell at which each buffer begins, a multiple of the alignment, so that no two buffers
+    that are alive together overlap; all buffers have elements of one scalar type."""
     needed = [Life(life.first, life.last) for life in lives.values()]
     arena = packed(needed, [_room(m) for m in lives], unit=LOCAL_ALIGNMENT)
     return {m: at // BYTES[m.scalar] for m, at in zip(lives, arena.offsets, strict=True)}

@@ -28,7 +28,8 @@ class Lattice:
 
 
 def as_series(accesses: Iterable[Access]) -> list[Access]:
-    """Fewer accesses that touch the same cells: those at evenly spaced constants become one."""
+    """Accesses, fewer than `accesses`, that touch the same cells: those whose indices differ by
+    evenly spaced constants become one."""
     alike: dict[tuple[object, ...], dict[int, Access]] = {}
     for a in accesses:
         alike.setdefault(_but_for_constant(a), {}).setdefault(a.index.constant, a)

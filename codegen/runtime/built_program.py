@@ -69,8 +69,8 @@ class Program:
         self._recorded: dict[Key, tuple[Mapping[str, Any], Recorded]] = {}
 
     def __call__(self, inputs: Mapping[str, Data]) -> Any:
-        """The output for these inputs, a tuple if there are several; constants among them are set
-        anew."""
+        """The output for these inputs, a tuple if the program has several outputs; constants among
+        the inputs are set anew."""
         given = self._accepted(inputs)
         results, events = self._results(given)
         if self.checking:

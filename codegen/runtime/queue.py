@@ -28,7 +28,7 @@ class Queue(Protocol):
     alignment: int  # of the start of a part of a buffer, in bytes
 
     def allocate(self, size: int) -> Any:
-        """A new buffer of so many bytes."""
+        """A new buffer of `size` bytes."""
 
     def copies(self, arrays: Mapping[str, Array], count: int = 1) -> list[Mapping[str, Any]]:
         """A list of `count` sets of buffers, each with a copy of every array."""

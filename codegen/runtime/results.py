@@ -9,7 +9,7 @@ from ir.errors import UserError
 
 @dataclass(frozen=True, slots=True)
 class KernelTime:
-    """The median device time of one launch."""
+    """The median device time, in nanoseconds, of one launch: that of the kernel `name`."""
 
     name: str
     ns: float
@@ -17,9 +17,9 @@ class KernelTime:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The device times of a plan over `runs` runs, each run's being the sum over its kernels: the
-    median and the two quartiles, the median of each kernel, and the time of prepack. `gave_up` says
-    that it was too slow to be timed more often."""
+    """The device times of `runs` runs of a plan, a run's time being the sum over its kernels: the
+    median and two quartiles, the median of each kernel, and the time of prepack. If it `gave_up`,
+    runs were too slow, and few."""
 
     median_ns: float
     low_ns: float  # first quartile

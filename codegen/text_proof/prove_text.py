@@ -61,7 +61,8 @@ def _head(source: str) -> KernelText | NotRead:
 
 @lru_cache(maxsize=1024)
 def _safe(source: str, global_size: Size, elements: tuple[int, ...]) -> tuple[Verdict, ...]:
-    """The verdicts on a text launched at `global_size`, on buffers of so many elements each.
+    """The verdicts on a text launched with `global_size` work-items along each dimension, on
+    buffers of `elements` elements, in the order of the kernel's parameters.
 
     Variants of a program share kernels, and so do its layers: each is proved once.
     """

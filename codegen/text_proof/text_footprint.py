@@ -96,7 +96,8 @@ class _Walker:
         self.declared.append(name)
 
     def forget(self, before: int) -> None:
-        """Remove all declared names but the first `before`: the others go out of scope."""
+        """Remove all declared names but the first `before` ones: names declared later go out of
+        scope."""
         while len(self.declared) > before:
             del self.scope[self.declared.pop()]
 

@@ -164,7 +164,7 @@ class Call:
 
 @frozen
 class Select:
-    """The value a where the condition holds, else b; only that one is evaluated."""
+    """The value a where the condition holds, else b; only the one that is chosen is evaluated."""
 
     condition: Condition
     a: "Value"

@@ -155,8 +155,7 @@ def _own_names(e: Value) -> frozenset[str]:
 
 
 def substituted(e: Value, values: dict[str, Index | int]) -> Value:
-    """The value e, in which each index variable that `values` names is replaced by what stands
-    there."""
+    """The value e, with each index variable that `values` names replaced by its value there."""
 
     def place(inner: Value) -> Value:
         match inner:

@@ -21,8 +21,8 @@ from ir.text.suggest import no_such
 class Choice:
     """The choice of one parameter: its candidate values (from `low` to `high`, or the listed
     `values`, or divisors by `divides`), the inequalities that bound it (`caps`), and the `tests`
-    that it must pass. Later choices depend on the parameters `live`, only through the sizes
-    `keys`."""
+    that it must pass. Later choices depend on the parameters `live`, and on these only through the
+    sizes `keys`."""
 
     parameter: str
     low: int

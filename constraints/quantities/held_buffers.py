@@ -33,8 +33,8 @@ class Space(Enum):
 
 
 class Place(Enum):
-    """The memory to which a result goes: MEMORY or PRIVATE if a buffer for it is there already,
-    NONE if it needs one of its own."""
+    """The memory to which a result goes: MEMORY or PRIVATE if a buffer for the result is there
+    already, NONE if the result needs a buffer of its own."""
 
     NONE = "none"
     MEMORY = "memory"

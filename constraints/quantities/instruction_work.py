@@ -12,8 +12,8 @@ from ir.core.types import BYTES, leaves, scalar_of
 
 @lru_cache(maxsize=64)
 def multiplied_by(instruction: Instruction) -> int:
-    """The bytes of the factors on one side of all products that an instruction makes: the number
-    of its products times the bytes of such a factor. The time that it takes is in proportion to
+    """The bytes of the factors on one side of all products that an instruction makes: the number of
+    its products times the bytes of one such factor. The time of an instruction is in proportion to
     them."""
     first = variables(instruction.meaning.pattern)[0]
     (leaf,) = leaves(type_of(first))

@@ -81,7 +81,8 @@ def either(a: Mask, b: Mask) -> Mask:
 
 
 def anywhere(m: Mask, axes: Iterable[Axis]) -> Mask:
-    """The mask over the other axes of the places at which m holds for some element along `axes`."""
+    """The mask over all axes of m but `axes`: it holds at a place if m holds there for some element
+    along `axes`."""
     factors = list(m.factors)
     for axis in axes:
         touching = [f for f in factors if axis in f.axes]
@@ -95,7 +96,8 @@ def anywhere(m: Mask, axes: Iterable[Axis]) -> Mask:
 
 
 def everywhere(m: Mask, axes: Collection[Axis]) -> Mask:
-    """The mask over the other axes of the places at which m holds for all elements along `axes`."""
+    """The mask over all axes of m but `axes`: it holds at a place if m holds there for all elements
+    along `axes`."""
     own = ([x for x in f.axes if x in axes] for f in m.factors)
     return _mask(map(partial(reduce_axes, np.logical_and), m.factors, own))
 

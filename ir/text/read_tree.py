@@ -44,7 +44,8 @@ def read(text: str, name: str = "<program>") -> File:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """The reader of the parts of one text."""
+    """The reader of one text: it makes surface trees of the parts of its syntax tree. Messages call
+    the text `name`."""
 
     text: str
     name: str
