@@ -127,7 +127,9 @@ class BoardPool:
             else:
                 self._finish(
                     doing,
-                    Failed("run", f"the board's connection broke {ASKED_AGAIN} times while it ran"),
+                    Failed(
+                        "run", f"the board's connection broke {ASKED_AGAIN} times during this task"
+                    ),
                 )
 
     def _again(self) -> "Connection[Any, Any]":

@@ -181,7 +181,7 @@ class ClusterPool:
         if task.lost < TRIES:
             self._waiting.appendleft(task)
         else:
-            failed = Failed(self._stage, f"{task.lost} workers were lost while they did it")
+            failed = Failed(self._stage, f"{task.lost} workers were lost while they did this task")
             self._finished.append(Done(task.task, failed, 0.0))
 
     def _give(self, worker: str, task: _Task | None, limit: float, *call: Any) -> None:

@@ -62,7 +62,7 @@ def reduction(site: Site) -> Step:
     axes = _axes(site, 1, rank)
     if not axes:
         if site.attribute("noop_with_empty_axes", 0):
-            raise site.refused("without axes")
+            raise site.refused("expected axes to reduce along, found none")
         axes = list(range(rank))
     kept = [a for a in range(rank) if a not in axes]
     order = (*kept, *sorted(axes))
@@ -86,7 +86,7 @@ def local_response(site: Site) -> Step:
     site.demand_floats(0)
     x = site.tensor(0)
     if len(x.shape) != 4:
-        raise site.refused(f"on an array of {len(x.shape)} axes")
+        raise site.refused(f"expected an array of 4 axes, found one of {len(x.shape)}")
     size = int(site.attribute("size", 1))
     numbers = [
         site.attribute("bias", 1.0),

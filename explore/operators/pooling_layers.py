@@ -55,7 +55,7 @@ def _how(windows: Windows, f: str) -> str:
 def _windows(site: Site) -> Windows:
     shape = site.tensor(0).shape
     if not 3 <= len(shape) <= 5:
-        raise site.refused(f"on an array of {len(shape)} axes")
+        raise site.refused(f"expected an array of 3 to 5 axes, found one of {len(shape)}")
     kernel = [int(k) for k in site.attribute("kernel_shape", ())]
     return windows_of(site, shape[2:], kernel, bool(site.attribute("ceil_mode", 0)))
 

@@ -74,7 +74,7 @@ def squeeze(site: Site) -> Step:
     x = site.tensor(0)
     axes = _axes(site, 1, len(x.shape)) or [i for i, n in enumerate(x.shape) if n == 1]
     if any(x.shape[axis] != 1 for axis in axes):
-        raise site.refused(f"axes {axes} of {list(x.shape)} have more than one element")
+        raise site.refused(f"expected axes of one element, found axes {axes} of {list(x.shape)}")
     return _as_it_is(
         site, Kind(x.kind.dtype, tuple(n for i, n in enumerate(x.shape) if i not in axes))
     )
@@ -106,7 +106,7 @@ def _axes(site: Site, n: int, rank: int) -> list[int]:
 
 def _axis(site: Site, axis: int, rank: int) -> int:
     if not -rank <= axis < max(rank, 1):
-        raise site.refused(f"axis {axis} of {rank}")
+        raise site.refused(f"expected one of {rank} axes, found axis {axis}")
     return axis % max(rank, 1)
 
 
@@ -134,7 +134,10 @@ def concatenated(site: Site) -> Step:
             rest != [n for i, n in enumerate(first.shape) if i != axis]
             or t.kind.dtype != first.kind.dtype
         ):
-            raise site.refused(f"of {list(first.shape)} and {list(t.shape)}")
+            raise site.refused(
+                f"expected tensors of one type that differ along axis {axis} alone, found "
+                f"{first.kind.dtype} {list(first.shape)} and {t.kind.dtype} {list(t.shape)}"
+            )
     size = sum(t.shape[axis] for t in tensors)
     kind = Kind(first.kind.dtype, (*first.shape[:axis], size, *first.shape[axis + 1 :]))
     like = Tensor("", kind, site.last)
@@ -184,10 +187,10 @@ def padded(site: Site) -> Step:
     if site.has(2):
         value = site.array(2, "value").item()
     if len(amounts) != 2 * len(axes):
-        raise site.refused(f"{len(amounts)} amounts for {len(axes)} axes")
+        raise site.refused(f"expected {2 * len(axes)} amounts of padding, found {len(amounts)}")
     mode = site.attribute("mode", "constant")
     if mode not in PADS:
-        raise site.refused(f"mode {mode}")
+        raise site.refused(f"expected a mode of {', '.join(PADS)}, found {mode}")
     e, shape = site.logical(0), list(x.shape)
     for axis, before, after in zip(axes, amounts[: len(axes)], amounts[len(axes) :], strict=True):
         if before or after:
@@ -224,7 +227,10 @@ def sliced(site: Site) -> Step:
         axis = _axis(site, int(axis), rank)
         places = range(shape[axis])[slice(start, end, step)]
         if step < 1 or not places:
-            raise site.refused(f"the places {start} to {end} in steps of {step}")
+            raise site.refused(
+                f"expected steps from 1 on and a place at least, found the places {start} to {end} "
+                f"in steps of {step}"
+            )
         e = under(axis, _places(places, shape[axis]), e)
         shape[axis] = len(places)
     return site.step(Kind(x.kind.dtype, tuple(shape)), e)
@@ -255,7 +261,9 @@ def split_parts(site: Site, which: int) -> Step:
             each = -(-n // parts)
             sizes = [each] * (parts - 1) + [n - each * (parts - 1)]
     if sum(sizes) != n or len(sizes) != parts or min(sizes) < 1:
-        raise site.refused(f"{n} elements in parts of {list(sizes)}")
+        raise site.refused(
+            f"expected {parts} parts of {n} elements in all, found parts of {list(sizes)}"
+        )
     begin = list(accumulate(sizes, initial=0))[which]
     places = range(begin, begin + sizes[which])
     shape = (*x.shape[:axis], len(places), *x.shape[axis + 1 :])
@@ -268,10 +276,10 @@ def resized(site: Site) -> Step:
     x = site.tensor(0)
     mode = site.attribute("mode", "nearest")
     if mode != "nearest":
-        raise site.refused(f"mode {mode}")
+        raise site.refused(f"expected the mode nearest, found {mode}")
     times = _times(site, x)
     if any(t < 1 or t != int(t) for t in times):
-        raise site.refused(f"by {list(times)}: whole numbers are taken")
+        raise site.refused(f"expected whole numbers as scales, found {list(times)}")
     _demand_repeats(site)
     e = site.logical(0)
     for axis, t in enumerate(times):
@@ -296,7 +304,10 @@ def _demand_repeats(site: Site) -> None:
         "pytorch_half_pixel",
     ) and nearest.startswith("round")
     if (not floors and not rounds) or site.attribute("axes", None) is not None:
-        raise site.refused(f"{way}, {nearest}")
+        raise site.refused(
+            "expected a way that repeats each element equally often, without axes, found "
+            f"{way}, {nearest}"
+        )
 
 
 def _times(site: Site, x: Tensor) -> list[float]:
@@ -306,4 +317,4 @@ def _times(site: Site, x: Tensor) -> list[float]:
         if site.has(n) and site.tensor(n).kind.elements == len(x.shape):
             found = site.array(n, what).tolist()
             return [a / b for a, b in zip(found, x.shape, strict=True)] if n == 3 else found
-    raise site.refused("without its scales")
+    raise site.refused("expected constant scales or sizes, found none")
