@@ -35,9 +35,27 @@ def light_model(name: str, random: np.random.Generator, size: int | None = None)
     graph.input.extend(images)
     if size is not None:
         dims = graph.input[0].type.tensor_type.shape.dim
+        _resize(graph, dims[2].dim_value, size)
         dims[2].dim_value = dims[3].dim_value = size
         graph.output[0].type.tensor_type.ClearField("shape")
     return version_converter.convert_version(model, OPSET)
+
+
+def _resize(graph: Any, old: int, size: int) -> None:
+    """Change what a graph says for images of `old` pixels each way, where it can be said for `size`
+    pixels: shapes that images are given, and windows that take in all of an image."""
+    stored = {tensor.name: tensor for tensor in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "Reshape" and node.input[1] in stored:
+            tensor = stored[node.input[1]]
+            shape = numpy_helper.to_array(tensor).copy()
+            if len(shape) > 3 and all(shape[-2:] * size % old == 0):
+                shape[-2:] = shape[-2:] * size // old
+                tensor.CopyFrom(numpy_helper.from_array(shape, tensor.name))
+        for attribute in node.attribute:
+            whole = node.op_type == "AveragePool" and attribute.name == "kernel_shape"
+            if whole and all(n * size % old == 0 for n in attribute.ints):
+                attribute.ints[:] = [n * size // old for n in attribute.ints]
 
 
 def _drawn(random: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
@@ -45,5 +63,5 @@ def _drawn(random: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.fl
     large as they were; weights of one axis, such as variances, are near 1."""
     if len(shape) < 2:
         return random.uniform(0.5, 1.5, shape).astype(np.float32)
-    scale = np.sqrt(2 / max(1, int(np.prod(shape[1:]))))
-    return np.asarray(random.standard_normal(shape) * scale, np.float32)
+    scale = np.float32(np.sqrt(2 / max(1, int(np.prod(shape[1:])))))
+    return random.standard_normal(shape, np.float32) * scale
