@@ -130,7 +130,8 @@ def geometry(x: Chain, most: int) -> tuple[list[int], list[int], list[int], list
 
 
 def spans(k: list[int], apart: list[int]) -> list[int]:
-    """The widths of windows by dimension, of k taps that lie `apart` from each other."""
+    """The width of windows along each dimension, where they have k taps that lie `apart` from each
+    other."""
     return [a * (n - 1) + 1 for a, n in zip(apart, k, strict=True)]
 
 

@@ -456,7 +456,7 @@ def test_a_program_that_was_checked_is_timed_as_it_is(session: Session) -> None:
 
 
 def test_timing_takes_turns_among_the_buffers_that_it_is_given(session: Session) -> None:
-    """Of two timed runs with two sets of buffers, each uses another set: the output is that of the
+    """Two timed runs that are given two sets of buffers use one set each: the output is that of the
     second set."""
     program = session.build(adding())
     turns = [*session.copies({"x": X, "y": Y}), *session.copies({"x": X, "y": 2 * Y})]

@@ -74,8 +74,8 @@ class EveryTerm(Terms):
         return super().type(self.one_of(1, 1, 2, 3) if depth is None else depth)
 
     def param(self, t: Type, scope: Scope | None = None) -> Expr:
-        """A parameter of type t, or an array of its elements' type that an earlier kernel stored,
-        cropped or padded to its length."""
+        """A term of type t: a parameter, or, if t is an array type, an array with such elements
+        that an earlier kernel stored, cropped or padded to the length of t."""
         stored = [
             Var(name, u)
             for name, u in (scope or {}).items()

@@ -64,8 +64,8 @@ def agrees(session: Session, p: Program, low: Lowering, seed: int) -> None:
 
 
 def _smallest(low: Lowering, seed: int) -> Generated:
-    """The code at that of four random legal points where it has the fewest operations; compilers
-    take long for emulated instructions."""
+    """The code at one of four random legal points: the one with the fewest operations, since
+    compilers take long for emulated instructions."""
     found = points(low, H200, 4, seed)[1]
     made = [generate(bound(low.program, point), max_work_group=1024) for point in found]
     return min(made, key=lambda each: sum(f.operations for f in each.facts))

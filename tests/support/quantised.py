@@ -58,8 +58,8 @@ class Quantised:
         return parse(TEXT.format(**kinds, **self.sizes, xz=xz, yz=yz, result=result))
 
     def inputs(self) -> dict[str, Numbers]:
-        """The program's inputs by name: images with channels last, kernels by group, scales as
-        multipliers."""
+        """The program's inputs by name: images with channels last, kernels by group, and scales as
+        the multipliers that `multipliers` gives."""
         groups = self.sizes["G"]
         qs, shifts = self.multipliers()
         kernels = self.w.transpose(0, 2, 3, 1)
