@@ -5,7 +5,7 @@ They tell how often the conditions in a compiler's output hold. A value that dep
 else, such as memory, is unknown.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -95,19 +95,34 @@ class Values:
                 return self.items.global_ids()
             case "@load_ubo" if self._is_base(m):
                 return (np.zeros(self.items.count, dtype=np.int64),) * 4
+            case "@load_const_ir3":  # arguments: offsets of ids, and addresses, which nothing tests
+                return (np.zeros(self.items.count, dtype=np.int64),) * 4
             case "vec2" | "vec3" | "vec4":
                 return tuple(map(self.of, m.operands))
         law = LAWS.get(m.operation)
-        given = [self.of(x) for x in m.operands]
+        given = [self._taken(x) for x in m.operands]
         if law is None or len(given) != law[0]:
             return (None,)
-        some = [x for x in given if x is not None]
-        return (_signed(law[1](*some)),) if len(some) == len(given) else (None,)
+        width = max(map(len, given))
+        each = ([g[min(n, len(g) - 1)] for g in given] for n in range(width))
+        return tuple(_by_law(law[1], lanes) for lanes in each)
+
+    def _taken(self, x: Operand) -> tuple[Known, ...]:
+        """The values of the lanes that an operand takes."""
+        lanes = self.lanes(x.number)
+        wanted = [LANES.find(name) for name in x.lanes] or range(max(1, len(lanes)))
+        return tuple(lanes[n] if 0 <= n < len(lanes) else None for n in wanted)
 
     def _is_base(self, load: Made) -> bool:
         """True if a load from the kernel's arguments reads an offset that is added to ids."""
         at = self.made.get(load.operands[-1].number) if load.operands else None
         return at is not None and not self.bases.isdisjoint(at.numbers[:1])
+
+
+def _by_law(law: Callable[..., Numbers], lanes: Sequence[Known]) -> Known:
+    """What a law makes of a lane of each operand; None if one of them is unknown."""
+    some = [x for x in lanes if x is not None]
+    return _signed(law(*some)) if len(some) == len(lanes) else None
 
 
 def _signed(x: Numbers) -> Numbers:

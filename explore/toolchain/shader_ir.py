@@ -15,7 +15,8 @@ _IF = re.compile(r"if %(\d+)(?:\.([xyzw]))? \{")
 _MADE = re.compile(r"(?:(?:con|div)\s+)?\d+(?:x(\d+))?\s+%(\d+) = (@?[\w.]+) ?(.*)")
 _COMES_FROM = re.compile(r"b(\d+): %(\d+)")
 _OPERAND = re.compile(r"%(\d+)(?:\.([a-p]+))?")
-_NUMBER = re.compile(r"0x([0-9a-f]{1,16})")
+_NUMBER = re.compile(r"0x[0-9a-f]{1,16}|\btrue\b|\bfalse\b")
+_TRUTHS = {"true": (1 << 32) - 1, "false": 0}  # as comparisons give them: all bits, or none
 _BASE = re.compile(r"decl_var .* base_(?:global_invocation|workgroup)_id \(\d+, (\d{1,6}), 0\)")
 BASE_BYTES = 32  # of an offset: four longs
 MOST_LINES = 1 << 20
@@ -117,7 +118,9 @@ class _Reader:
         operation = m[3].split(".")[0] if m else line.split(" ", 1)[0]
         if m:
             operands = tuple(Operand(int(n), lanes) for n, lanes in _OPERAND.findall(m[4]))
-            numbers = tuple(int(n, 16) for n in _NUMBER.findall(m[4]))
+            numbers = tuple(
+                _TRUTHS[n] if n in _TRUTHS else int(n, 16) for n in _NUMBER.findall(m[4])
+            )
             is_number = operation == "load_const"
             self.made[int(m[2])] = (
                 _merge(before, m[4])

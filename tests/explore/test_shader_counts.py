@@ -126,6 +126,21 @@ def test_laws_of_values_keep_to_32_bits(name: str) -> None:
     assert ((found - wide) % 2**32 == 0).all()
 
 
+def test_lanes_of_vectors_are_taken_one_by_one() -> None:
+    items = items_of((64, 2, 1), (8, 1, 1))
+    made = {
+        1: Made("@load_global_invocation_id", ()),
+        2: Made("load_const", (), (3, 1)),
+        3: Made("@load_const_ir3", ()),
+        4: Made("iadd", (Operand(1, "xy"), Operand(3, "xx"))),
+        5: Made("ilt", (Operand(4, "yx"), Operand(2, "yx"))),
+    }
+    x, y, _ = items.global_ids()
+    values = Values(made, items)
+    assert (values.of(Operand(5, "x")) == -(y < 1).astype(int)).all()  # type: ignore[union-attr]
+    assert (values.of(Operand(5, "y")) == -(x < 3).astype(int)).all()  # type: ignore[union-attr]
+
+
 def test_ids_are_those_of_the_launch() -> None:
     items = items_of((6, 4, 1), (3, 2, 1))
     x, y, _ = items.global_ids()
@@ -145,7 +160,7 @@ MERGED = """impl __wrapped_k_ {{
         32     %21 = ilt32 %6.x, %3
     }} else {{
         block b2:// preds: b0
-        32     %22 = load_const (0xffffffff)
+        1      %22 = load_const (true)
     }}
     block b3:    // preds: b1 b2
     32     %30 = phi {sides}
