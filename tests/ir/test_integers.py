@@ -92,7 +92,7 @@ def test_a_long_holds_a_product_of_ints() -> None:
 
 
 def test_index_functions_have_no_shifts() -> None:
-    with pytest.raises(Unsupported, match="may not use `<<`"):
+    with pytest.raises(Unsupported, match="in the index function, found `<<`"):
         parse("f(xs : [int]4) = reorder(i -> i << 0, xs)")
 
 
