@@ -122,8 +122,9 @@ class Backward:
         return self._bound(self.of(f.body, frame, c.tail()), frame, xs, scope)
 
     def _bound(self, all_: Arrivals, frame: Frame, e: Expr, scope: Scope) -> Arrivals:
-        """The arrivals outside of `frame`, whose variables are bound to parts of e: of `all_`,
-        those at the frame's own variables are handed back through e."""
+        """The arrivals `all_` of a term inside `frame`, as seen outside of it: those at variables
+        that the frame binds, to parts of e, are handed back through e, and the others stay as they
+        are."""
         left = [a for a in all_ if a.frame is not frame]
         own = [a.what for a in all_ if a.frame is frame]
         if isinstance(frame, Element):
@@ -162,9 +163,10 @@ class Backward:
         return [*self.of(e.init, scope, c), *self._bound(passed, frame, e.xs, scope)]
 
     def _chosen(self, e: Reduce, fold: Fold, scope: Scope, c: Contribution, k: Index) -> Arrivals:
-        """The arrivals behind a largest or smallest element e: the elements that are equal to it
-        share its cotangent. Which elements these are is computed together with e and stored: if it
-        were computed again, numbers might be rounded otherwise."""
+        """The arrivals if c is added to the cotangent of e, the largest or smallest element of an
+        array with the index k: the elements that are equal to it share its cotangent. Which
+        elements these are is computed together with e and stored: if it were computed again,
+        numbers might be rounded otherwise."""
         if self.linear:
             raise Refused(
                 f"expected a program that is linear in {self.parameter}, found {fold.op} of a "

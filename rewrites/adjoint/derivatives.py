@@ -77,7 +77,8 @@ def is_equal(best: Expr) -> Callable[[Expr], Expr]:
 
 
 def positive(a: Expr) -> Expr:
-    """The term that is 1 where a > 0 and else 0: a, made steep, cut off at 0 and 1."""
+    """The term that is 1 where a > 0 and else 0: a, times a large number unless it is whole, cut
+    off at 0 and 1."""
     steep = a if is_whole(type_of(a)) else Binary("*", a, _like(a, STEEP))
     return Binary("min", Binary("max", steep, _like(a, 0)), _like(a, 1))
 

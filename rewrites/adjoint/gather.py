@@ -35,8 +35,8 @@ Arranged = Callable[[Expr], Expr]
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """A dimension of a gathered array: the indices over which a nest maps for it, and `arranged`,
-    the view that makes one dimension of the nest's dimensions."""
+    """A dimension of a gathered array. The nest that makes the array has maps over `indices` for
+    it; the view `arranged` makes one dimension of theirs."""
 
     indices: tuple[Index, ...]
     arranged: Arranged
@@ -60,8 +60,10 @@ def gathered(c: Contribution, sizes: tuple[int, ...], scalar: Scalar, book: Note
 def solved(
     c: Contribution, d: int, n: int, taken: set[Index], book: Notebook
 ) -> tuple[Contribution, Solved]:
-    """The contribution with its coordinate number d solved for an index that is not in `taken`, so
-    that each of the dimension's n places has its own sum; and the dimension."""
+    """The contribution with its coordinate number d solved for one of its indices, so that each of
+    the dimension's n places has its own sum; and the dimension. The indices `taken` are those that
+    other dimensions go over already: if the coordinate has one, each place is compared with it
+    instead (`_compared`)."""
     a, scalar = book.resolved(c.coordinates[d]), _scalar(c)
     own = [(i, k) for i, k in a.terms if i not in taken]
     if len(own) != len(a.terms):
@@ -207,8 +209,8 @@ def _dimension(access: Access, i: Index) -> int | None:
 
 
 def _cut(left: int, n: int) -> Arranged:
-    """The function that gives an array of n elements: those of its argument behind `left` zeros,
-    or, if `left` is negative, without so many at its start; zeros fill up the end, or elements
+    """The function that gives an array of n elements: its argument with `left` zeros before it, or,
+    if `left` is negative, without so many elements at its start. Zeros fill up the end, or elements
     there are cropped."""
 
     def cut(xs: Expr) -> Expr:

@@ -17,8 +17,8 @@ from rewrites.engine.refused import Refused
 
 
 class Notebook:
-    """What is noted while a cotangent moves back: indices and how they are split, reads by the
-    names of their variables, and named arrays."""
+    """The notes that are taken while a cotangent moves back: indices and how they are split, reads
+    of arrays by the names of their variables, and named arrays."""
 
     def __init__(self, taken: frozenset[str]) -> None:
         self.taken = set(taken)

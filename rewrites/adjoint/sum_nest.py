@@ -175,8 +175,8 @@ def _maps(
 
 
 def _done(arrays: Arrays) -> tuple[dict[str, Expr], Arrays]:
-    """The arrays of which all indices are bound by now, as numbers by name; and the other
-    arrays."""
+    """Those of `arrays` that are numbers by now, as maps bind all of their indices, by name; and
+    the other arrays."""
     values = {name: e for name, (e, order) in arrays.items() if not order}
     return values, {name: a for name, a in arrays.items() if a[1]}
 

@@ -99,8 +99,8 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """An array as its size and a function from an index, as a coordinate, to the read of the
-    element there."""
+    """An array as its size and a function, which takes an index, as a coordinate, and gives what is
+    read at that index."""
 
     size: int
     at: Callable[[Affine], "Read"]
@@ -116,8 +116,8 @@ def index(i: Index) -> Affine:
 
 
 def array(r: Read) -> View:
-    """The view of an array that the read r gives; NoAccess where the array's size is not a number,
-    or r is not an array."""
+    """The array that r reads, as a view; NoAccess where the array's size is not a number, or r does
+    not read an array."""
     match r:
         case View():
             return r

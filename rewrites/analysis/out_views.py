@@ -54,8 +54,9 @@ def extends(left: Size, right: Size) -> bool:
 
 
 def is_crop(e: Pad | PadEdge) -> bool:
-    """True if a result may be written through the padding e, as it shows nothing but elements of
-    what is padded: both amounts take away, or one takes away until one element is left."""
+    """True if a result may be written through the padding e, which then shows nothing but elements
+    of what is padded: it adds at neither end, or it changes one end only and leaves a single
+    element."""
     one_side = e.left == 0 or e.right == 0
     return crops(e.left, e.right) or (one_side and size_of(e) == 1)
 

@@ -82,7 +82,8 @@ class Step:
 
     @property
     def rounding(self) -> float:
-        """The machine epsilons by which this use of a rule may change floating-point results."""
+        """The known error of this step: by how many machine epsilons, in norm, it may change
+        floating-point results."""
         known = self.rule.rounding
         return known(**dict(self.arguments)) if callable(known) else known
 
@@ -92,7 +93,8 @@ Strategy = Callable[[Expr], Rewritten | None]
 
 
 class Unsound(Exception):
-    """Raised where a rule changes the type of a term, or does not replay: a bug in the rule."""
+    """Raised where a rule changes the type of a term, or where applying a recorded step again does
+    not give the recorded term: a bug in the rule."""
 
 
 def rule(law: str, rounding: Rounding = 0.0) -> Callable[[Callable[..., Expr | None]], Rule]:
@@ -152,8 +154,8 @@ class Derivation:
             yield e
 
     def replay(self) -> Expr:
-        """Apply every rule again from the start, and return the last term; Unsound if a step gives
-        another term."""
+        """The last term, after the rule of each step has been applied again, from the start;
+        Unsound if a rule does not apply, or gives another term than the recorded one."""
         e = self.start
         for step in self.steps:
             done = apply_rule(step.rule, dict(step.arguments), get(e, step.place))

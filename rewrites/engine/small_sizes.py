@@ -60,8 +60,9 @@ def _points(terms: Sequence[Expr], rng: Random) -> Iterator[Values]:
 
 
 def _search(choices: Sequence[_Choice], limit: int, rng: Random) -> Values | None:
-    """The first possible point that a backtracking search finds, values tried in random order up to
-    `limit`; None without one."""
+    """Values of the parameters in `choices` at which all their sizes are possible, found by
+    backtracking, with the values from 0 to `limit` in random order; None if `TRIES` values are
+    tried before that, or none are left."""
     left = [TRIES]
 
     def go(i: int, chosen: Values) -> Values | None:

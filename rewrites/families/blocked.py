@@ -61,10 +61,12 @@ LX, LY, TR, TC, V, K, S, P = map(named, ("lx", "ly", "tr", "tc", "v", "k", "s", 
 class Blocked:
     """The choices of a form of the family `blocked` that are not numbers.
 
-    `split`: parts of the reduction are stored, and summed by a second kernel. `ahead`: the next
-    chunk is loaded while this one is used. `sliced`: each slice of a work-group makes a part of the
-    reduction. `along`: columns are loaded along the reduction, in vectors. `own`: so many outer
-    columns (-1: all but the last) have products of their own.
+    `choices`: which views are stored, and how constants are laid out. `split`: parts of the
+    reduction are stored, and summed by a second kernel. `ahead`: the next chunk is loaded while
+    this one is used. `sliced`: each slice of a work-group makes a part of the reduction. `along`:
+    columns are loaded along the reduction, in vectors. `own`: the number of outer dimensions of
+    columns (-1: all but the last), such as images, whose elements have matrix products of their
+    own.
     """
 
     choices: Choices
@@ -169,8 +171,8 @@ def _nest(params: frozenset[str], form: Blocked, dims: Dims, rows: Side, columns
 
 
 def _whole(form: Blocked, tiled: Nest, rows: Side, columns: Side) -> Nest:
-    """The nest of maps in which each work-item makes its block of sums chunk by chunk, and a group
-    shares each chunk."""
+    """The nest `tiled`, over a group's tiles, lowered: each work-item makes its block of sums,
+    chunk by chunk, and the work-items of a group share each chunk."""
     blocks = (
         tiled.order(*GROUPS, "column items", "row items", "column block", "row block")
         .then(stage("the longest sum innermost", on_reduction(longest_inside)), split_innermost(K))
@@ -182,8 +184,8 @@ def _whole(form: Blocked, tiled: Nest, rows: Side, columns: Side) -> Nest:
 
 
 def _sliced(form: Blocked, tiled: Nest, rows: Side, columns: Side) -> Nest:
-    """The nest of maps in which each slice of a group makes a part of all sums, which are completed
-    column by column."""
+    """The nest `tiled`, over a group's tiles, lowered: each slice of a group makes a part of every
+    sum, and then the parts are added, column by column."""
     parts = tiled.order(*GROUPS, "column block", "column items", "row items", "row block")
     staged = partial(_stage, form, (rows.items, columns.items, P))
     apart = made_apart(parts, GROUPS, in_slices(P))

@@ -125,9 +125,9 @@ def _columns(params: frozenset[str], form: Fine, _: int) -> Strategy:
 
 
 def _sums_laid(three: bool, dims: int) -> Strategy:
-    """The strategy that stores sums of spectra of rows in `dims` dimensions, with frequencies
-    outermost and the last of these dimensions innermost; `three` for sums by Gauss's three
-    products."""
+    """The strategy that stores sums of products of spectra, for rows that lie in `dims` dimensions.
+    In memory frequencies are outermost, and the last of these dimensions is innermost. `three` says
+    that a product of complex numbers is three products of real ones (Gauss)."""
     sums = _rows_of_spectra(dims, parts=1)
     if three:
         return laid_as(sums, "frequencies", "parts", "others", "last")
@@ -171,9 +171,9 @@ Layouts = tuple[Callable[[Order], Strategy], Callable[[Order], Strategy]]
 
 
 def _layouts(form: Fine, again: bool) -> Layouts:
-    """Two functions from an order of dimensions to the strategy that stores spectra in it: for
-    those of data rows, and for those of kernels' rows. `again` says that the spectra are
-    transformed along another dimension later."""
+    """Two functions, for the spectra of data rows and for those of kernels' rows: each takes an
+    order of dimensions and gives the strategy that stores spectra in it. `again` says that the
+    spectra are transformed along another dimension later."""
     if form.products is None or again:
         return _spectra_stored, _spectra_stored
     if form.three:

@@ -50,9 +50,9 @@ KAPPA, SIGMA, OMEGA, V = map(named, ("kappa", "sigma", "omega", "v"))
 class Lift:
     """The choices of a form of the family `lift` that are not numbers.
 
-    `stored_sums`: partial sums are completed by a second kernel. `vectors`: `v` products are made
-    at a time. `unrolled`: loops over products are spelled out. `coalesced`: neighbouring work-items
-    read neighbouring elements.
+    `choices`: which views are stored, and how constants are laid out. `stored_sums`: partial sums
+    are completed by a second kernel. `vectors`: `v` products are made at a time. `unrolled`: loops
+    over products are spelled out. `coalesced`: neighbouring work-items read neighbouring elements.
     """
 
     choices: Choices
@@ -91,14 +91,15 @@ def _kernel(params: frozenset[str], form: Lift, sums: Strategy, e: Expr) -> Rewr
 
 
 def whole(e: Expr) -> Rewritten | None:
-    """The sum e as a sum over a single part, which is all of it; None if e is no sum."""
+    """The sum e as a sum of a single part, which has all of e's elements; None if e is no sum."""
     return partial_reduce(k=size_of(e.xs))(e) if isinstance(e, Reduce) else None
 
 
 def _sides(e: Expr) -> Dims:
-    """The rows and columns of the nest e by `sided`. But where no operand tells rows from columns,
-    and maps along which windows slide or maps over parts of sums would become rows, the innermost
-    other map, if any, is the rows instead."""
+    """The dimensions of the nest e as batch, rows and columns: those of `sided`, with one
+    exception. If no operand tells rows from columns, and the rows would be a map along which
+    windows slide, or one over parts of sums, then the innermost other map is the rows, or nothing
+    is if there is no other map."""
     dims, maps = sided(e), nest(e)
     tiled = _slid(maps) | parts_of(maps)
     if classify(e).rows or not tiled & set(dims.rows):

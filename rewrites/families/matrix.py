@@ -63,10 +63,12 @@ TR, TC, SR, SC, S = map(named, ("tr", "tc", "sr", "sc", "s"))
 class Matrix:
     """The choices of a form of the family `matrix` that are not numbers.
 
-    `instruction` makes the products, of these `parts` of numbers. `patch`: a group stages the patch
-    under its pixels, in these chunks. `tiles`: sums over images are sums over tiles of this side.
-    `split`: parts of sums are stored, and added by a second kernel. `in_runs`: what lanes load is
-    laid out in every run.
+    `choices`: which views are stored, and how constants are laid out. `instruction` is the name of
+    the one that makes the products, and `parts` says which parts of numbers it multiplies. `patch`:
+    a group stages the patch under its pixels, in chunks as these choices say (None: no patch).
+    `tiles`: sums over images become sums over their tiles, which have sides of this length (None:
+    they stay). `split`: parts of sums are stored, and added by a second kernel. `in_runs`: what
+    lanes load is laid out in every run, not once before all runs.
     """
 
     choices: Choices
@@ -94,7 +96,8 @@ def matrix(params: frozenset[str], form: Matrix) -> Strategy:
 
 
 def _tiled(form: Matrix) -> Strategy:
-    """The strategy that turns sums over images into sums over their tiles, which are stored."""
+    """The strategy that turns sums over images into sums over tiles of these, and stores the tiles;
+    it changes nothing if the form has no `tiles`."""
     if form.tiles is None:
         return skip
     rows = MATRIX[form.instruction].brought[0]
@@ -102,8 +105,8 @@ def _tiled(form: Matrix) -> Strategy:
 
 
 def _relaid(form: Matrix) -> Strategy:
-    """The strategy that stores constants in the order in which the lanes of the instruction hold
-    them."""
+    """The strategy that stores constants in the order in which the lanes of the form's instruction
+    hold them; it changes nothing if the form relays no constants."""
     if not form.choices.relaid:
         return skip
     rows = MATRIX[form.instruction].brought[0]
@@ -279,8 +282,9 @@ def _traits(chunks: Chunks) -> tuple[Trait, ...]:
 
 
 def _ways(takes: Scalar, given: set[Scalar | Vector]) -> tuple[Parts | None, Parts | None]:
-    """The parts of numbers of the types `given` that an instruction which takes numbers of the type
-    `takes` may multiply: in one product, and in three. None where it can multiply none."""
+    """The parts of numbers, of the types `given`, that an instruction which takes numbers of the
+    type `takes` may multiply: first in a way with one product, then in one with three. None for a
+    way that the instruction does not have."""
     if takes in (BFLOAT, HALF) and given == {FLOAT}:
         return Parts.NARROW, Parts.HIGH_AND_LOW
     if takes == FLOAT:

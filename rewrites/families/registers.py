@@ -62,11 +62,12 @@ from rewrites.tuning.stored_forms import ALL_VIEWS, FLIPPED, ITEMS, Views, chose
 class Registers:
     """The choices of a form of the family `registers` that are not numbers.
 
-    `level`: a block is made by a work-group of one work-item, or by a work-item that the term puts
-    in no group. `tall`: a block has two dimensions of columns. `taps_inside`: the longest reduction
-    is the outermost loop. `swept`: a worker makes a line of blocks, one after the other.
-    `in_vectors`: numbers of several steps are loaded as a vector. `in_pairs`: the products of two
-    steps are added before they go into a sum.
+    `choices`: which views are stored, and how constants are laid out. `level`: a block is made by a
+    work-group of one work-item, or by a work-item that the term puts in no group. `tall`: a block
+    has two dimensions of columns. `taps_inside`: the longest reduction is the outermost loop.
+    `swept`: such a group or work-item makes a line of blocks, one after the other. `in_vectors`:
+    numbers of several steps are loaded as a vector. `in_pairs`: the products of two steps are added
+    before they go into a sum.
     """
 
     choices: Choices

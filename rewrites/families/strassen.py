@@ -124,8 +124,8 @@ def _operands_apart(e: Expr) -> Rewritten | None:
 
 
 def on_part(i: int) -> Strategy:
-    """The strategy that makes the i-th operand of a sum as an array, before the maps around the
-    sum."""
+    """The strategy that, in nested maps around a sum, moves the sum's i-th operand out of the maps
+    that it depends on: a map before makes it as an array."""
     operand = OF_SUMMED + part(i)
 
     def run(e: Expr) -> Rewritten | None:

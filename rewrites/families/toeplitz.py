@@ -164,9 +164,10 @@ def _in_panels(rows: int, panel: Size) -> Strategy:
 
 
 def _together(batch: Sequence[int], around: int) -> Strategy:
-    """The strategy that stores matrices with the summed dimensions between the batch and the rows
-    of the matrices; of the `around` outer dimensions, those at the positions `batch` are the
-    batch."""
+    """The strategy that stores the Toeplitz matrices of a batch with its dimensions in this order,
+    outermost first: those of the batch, those that are summed over, and those of a matrix's rows.
+    Of the array's `around` outer dimensions, those at the positions `batch` are the batch, and the
+    others are of rows."""
 
     def run(e: Expr) -> Rewritten | None:
         lying = [f"kind {n}" if n in batch else f"row {n}" for n in range(around)]
@@ -197,8 +198,9 @@ def _forms(p: Program) -> Iterator[Form]:
 def _products(
     one: Choices, group: Choices
 ) -> Iterator[tuple[tuple[Trait, ...], Registers | Blocked, Tuning]]:
-    """The ways to make products with the matrices, each with its traits and its tuning. Of the
-    stored matrices, `one` has panels for a work-item, `group` has panels for a work-group."""
+    """The ways to make products with the matrices, each with its traits and its tuning. Those by
+    the family `registers` have the choices `one`, with panels for a work-item's block; those by the
+    family `blocked` have the choices `group`, with panels for a work-group's."""
     yield (REGISTERS,), Registers(one), REGISTERS_TUNING
     yield (REGISTERS, ITEMS), Registers(one, Level.GLOBAL), REGISTERS_TUNING
     yield (BLOCKED,), Blocked(group), BLOCKED_TUNING

@@ -128,8 +128,8 @@ def _planes(e: Expr) -> Rewritten | None:
 
 
 def _holds_others(p: Sums, found: Sequence[Rows]) -> bool:
-    """True if a map over a dimension that only the windows' operand has, such as images, lies
-    inside the maps over windows."""
+    """True if a map over a dimension that the data have, but the taps have not, such as images,
+    lies inside a map over windows. `found` are the dimensions along which windows slide."""
     ours = [r.window for r in found]
     alone = uses(found[0].data.coordinates) - uses(found[0].taps.coordinates)
     reached = [i for i in p.maps if i in ours or i in alone]
@@ -159,8 +159,8 @@ def product_kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -
 
 def _taps(panel: Size, d: int, by_step: bool = False) -> Strategy:
     """The strategy that transforms kernels and stores them in panels of `panel` rows, before any
-    run if they are constant. `d` is the number of dimensions that windows slide along; `by_step`
-    puts channels outside of the points in a panel."""
+    run if they are constant. `d` is the number of dimensions that windows slide along. In a panel
+    channels lie inside the points of the transform, or, with `by_step`, around them."""
     packed = panels(d + 2, panel, made=beneath(transform_kernel(2, None)), by_step=by_step)
     return stage("kernels transformed, in panels", packed)
 

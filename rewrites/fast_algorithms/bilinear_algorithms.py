@@ -48,8 +48,8 @@ class Bilinear:
         )
 
     def amplification(self) -> float:
-        """The bound on the growth of rounding errors: Σ |A| |G| |B| over that of the tensor, the
-        largest of all results.
+        """The bound on how much rounding errors grow by this algorithm: for each result Σ |A| |G|
+        |B|, divided by the same sum Σ |T| of its tensor; the largest of these quotients.
 
         See Higham, Accuracy and Stability of Numerical Algorithms, ch. 23.
         """
@@ -104,8 +104,9 @@ Column = tuple[Row, Row, Row]
 
 
 def _product_at(p: Fraction, points: Sequence[Fraction], m: int, r: int) -> Column:
-    """The rows of A, G and B for the product at the point p, one of `points`: powers of p for the m
-    results and for the r taps, and the coefficients of Lagrange's polynomial of p for the data."""
+    """The rows of A, G and B for the product at the point p, one of `points`. They are powers of p,
+    for the m results and for the r taps, and, for the data, the coefficients of Lagrange's
+    polynomial of p; powers of two are moved between them (`_folded`)."""
     others = [q for q in points if q != p]
     whole, scale = _plain(_roots(others))
     divisor = scale * prod(p - q for q in others)
@@ -115,11 +116,11 @@ def _product_at(p: Fraction, points: Sequence[Fraction], m: int, r: int) -> Colu
 
 
 def _folded(a: Row, g: Row, b: Row) -> Column:
-    """The rows (of A, G and B) of one product with its taps divided by the least ±2^k among them,
-    so that one tap becomes ±1.
+    """The rows a, g and b (of A, G and B) of one product, with the taps' row g divided by the least
+    ±2^k in it, so that one tap becomes ±1.
 
-    The data are multiplied by the divisor if all products by powers of two in their row are free
-    then (`rides`), or else the results are.
+    To make up for that, b, the data's row, is multiplied by the same number if products by powers
+    of two are free in it then (`rides`); if they are not, a is.
     """
     least = min(map(abs, filter(is_power, g)), default=Fraction(1))
     taps, data = _times(1 / least, g), _times(least, b)
@@ -158,7 +159,8 @@ def _roots(points: Sequence[Fraction]) -> list[Fraction]:
 
 
 def _plain(xs: Sequence[Fraction]) -> tuple[Row, Fraction]:
-    """The numbers xs scaled to be whole, one of them ±1 if any can be, and the scale.
+    """The numbers xs times a scale, and the scale. It makes them whole, and then divides by the
+    least ±2^k among them, if there is one, so that this becomes ±1.
 
     So where a number is multiplied by ±2^k, another of the same sum is not multiplied at all.
     """

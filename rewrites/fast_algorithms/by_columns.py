@@ -28,8 +28,8 @@ PART = Index("part", 2)  # of a complex number
 
 @rule("sums of z conj w in windows  =  let x, g = columns in sums of (windows of x times conj g)")
 def by_columns(e: Expr) -> Expr | None:
-    """A sum of products of spectra in windows becomes, for each pair of columns, one column slid
-    along the other.
+    """A sum of products of spectra in windows becomes a sum over pairs of columns, of one column
+    slid along the other.
 
         map … (planes (reduce (z conj w)))  =  map … (planes (reduce (column + slid x g)))
 

@@ -170,8 +170,8 @@ def _again(f: Expr, x: Expr) -> Expr:
 
 
 def _without(acc: Expr, f: Lam, xs: Expr) -> Expr:
-    """The nest of sums over xs that adds up x, beginning with `acc`, where the function f adds up g
-    x, g being a crop or an inverse transform."""
+    """The nest of sums over xs, beginning with `acc`, that adds up x where the nest of the function
+    f adds up g x; g is a crop or an inverse transform."""
     assert isinstance(f.pattern, tuple)
     own, p = f.pattern
 

@@ -24,13 +24,13 @@ from rewrites.nest.sums_of_products import Products, products
 
 @rule("sums of products in windows  =  map … (map (w -> reduce … (zip w g)) (windows of a plane))")
 def by_windows(e: Map) -> Expr | None:
-    """A sum of products over windows becomes one over windows of a single plane (or row), for each
-    outer element.
+    """Sums of products over windows become sums over the windows of one plane (or row) x, by maps
+    inside those over all other dimensions.
 
         map … (map (f . reduce))  =  map … (map (w -> f (reduce (zip w g))) (slide v 1 x))
 
     The windows go along one or two dimensions, however the program views both operands. What else
-    is summed up, such as channels, is what each place of x and g holds.
+    is summed up, such as channels, becomes an array at each place of x and g.
     """
     try:
         p = products(e)
@@ -72,9 +72,9 @@ def _planes(
     held: Sequence[Index],
     parts: Sequence[tuple[int, int]],
 ) -> Expr:
-    """The array that the access a reads, as planes. Outermost are dimensions for the indices `own`,
-    then the dimensions `inside` of its base, each cut to a (first, count) of `parts`, and innermost
-    dimensions for the indices `held`."""
+    """The array that the access a reads, as planes. Outermost are dimensions for the indices `own`.
+    Then come the dimensions `inside` of the access's base, of which `parts` says, as (first,
+    count), which elements are left. Dimensions for the indices `held` are innermost."""
     rest = [n for n in range(len(a.coordinates)) if n not in inside]
     e = permuted(a.base, [[*rest, *inside].index(n) for n in range(len(a.coordinates))])
     for level, (first, n) in enumerate(parts, len(rest)):
@@ -90,9 +90,9 @@ def _part(xs: Expr, first: int, n: int) -> Expr:
 
 
 def _windowed(sizes: Sequence[int], e: Expr, x: Expr, g: Expr) -> Expr:
-    """The inner maps of e, one for each of `sizes`, as maps over the windows of x: what e does with
-    each sum is done with the sum of a window's products with the taps g. NoAccess if e does not do
-    the same with sums from 0."""
+    """The inner maps of e, one for each of `sizes`, as maps over the windows of x. Where e made a
+    sum, the sum of a window's products with the taps g stands, with the same done to it. NoAccess
+    if e's sums do not start from 0, or the same is not done to all of them."""
     core, bound = e, set[str]()
     for _ in sizes:
         if not isinstance(core, Map):

@@ -127,11 +127,10 @@ def _spelled(row: Sequence[float], xs: Expr) -> Expr:
 
 
 def spelled(row: Sequence[float | Fraction], xs: Sequence[Expr]) -> Expr:
-    """The sum Σ c x of numbers with terms, those multiplied by 1 first, then by small numbers, to
-    keep sums small.
+    """The sum Σ c x of numbers c, the `row`, times the terms xs. Terms that are not multiplied come
+    first, then products by small numbers, to keep sums small; products by 0 are left out.
 
-    Where all are multiplied, a product by ±2^k is not the first: it is added to something, which is
-    free.
+    If every term is multiplied, a product by ±2^k is not the first: added to another, it is free.
     """
     terms = [(c, x) for c, x in zip(row, xs, strict=True) if c]
     if not terms:

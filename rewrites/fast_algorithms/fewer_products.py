@@ -77,7 +77,8 @@ def fewer_products(e: Expr, m: Sides, r: Sides) -> Expr | None:
 
 
 def _saves(m: Size, r: Size) -> bool:
-    """True if F(m, r) has fewer than m r products: both are greater than 1."""
+    """True if F(m, r) has fewer than m r products, as it does if m and r are known and greater than
+    1."""
     return isinstance(m, int) and isinstance(r, int) and min(m, r) > 1
 
 

@@ -1,8 +1,9 @@
 """Constant matrices as products of two that take fewer additions: what rows share is added once.
 
 Where two rows are e + o and e - o (those of points p and -p in F(m, r) are), e and o are made
-first; where two columns are alike but for signs, so are the sum and the difference of what they
-are multiplied with. Numbers of the factors are those of the matrix, and powers of two: exact.
+first. Where two columns are alike but for signs, the two numbers that they are multiplied with are
+added, and subtracted, first. The numbers in both factors are numbers of the matrix and powers of
+two: nothing is rounded.
 """
 
 # key: m matrix, s h its factors, e o halves of rows, i j rows
@@ -22,10 +23,10 @@ def is_power(x: Fraction | float) -> bool:
 
 
 def rides(row: Iterable[Fraction | float]) -> bool:
-    """True if each product by ±2^k in a sum is added to something else, so that a fused
-    multiply-add makes it free.
+    """True if each product by ±2^k, in a sum of products by the numbers of `row`, can be added to
+    another term of the sum, so that a fused multiply-add makes it free.
 
-    It may be added to a term that is not multiplied, or to one multiplied by another number.
+    That term is one that is not multiplied, or is multiplied by another number than ±2^k.
     """
     return any(abs(x) == 1 or not is_power(x) for x in row if x)
 

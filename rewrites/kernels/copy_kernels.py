@@ -33,15 +33,15 @@ SHARED = (32, 64, 128)  # work-items that are as many as a GPU runs in step, or 
 
 
 def unfolded(e: Expr) -> Rewritten | None:
-    """The kernel e without sums lowered: with rows that work-items share where it copies windows or
-    padded arrays, else with a work-item for each result."""
+    """The kernel e, which has no sums, lowered: with rows that work-items share where it copies
+    windows or padded arrays, else with a work-item for each result."""
     copied = stage("a kernel that copies rows", seq(computed, _rows_shared, loops))
     return copied(e) if _is_of_windows(e) else plain(e)
 
 
 def by_elements(e: Expr) -> Rewritten | None:
-    """The kernel e without sums lowered with a work-item for a few neighbouring elements of what is
-    stored, whatever dimensions that has: a GPU then writes whole lines."""
+    """The kernel e, which has no sums, lowered with a work-item for a few neighbouring elements of
+    what is stored, whatever dimensions that has: a GPU then writes whole lines."""
     neighbours = seq(
         attempt(vectorize_map(v=BESIDE)), inside(to_parallel(level=Level.GLOBAL, dim=0))
     )
@@ -51,8 +51,8 @@ def by_elements(e: Expr) -> Rewritten | None:
 
 
 def sums_by_elements(e: Expr) -> Rewritten | None:
-    """The kernel e of sums lowered with a work-item for each result, whatever dimensions results
-    have; None if e is no nest of maps around sums."""
+    """The kernel e, which makes sums, lowered with a work-item for each result, whatever dimensions
+    results have; None if e is no nest of maps around sums."""
     results = standing(results=len(nest(e))).merge("results")
     made = results.at("results", seq(body(sequential), to_parallel(level=Level.GLOBAL, dim=0)))
     return stage("a kernel that sums up, a work-item a result", made)(e)

@@ -16,15 +16,15 @@ from rewrites.nest.spine import kernels, kernels_inside_out
 
 
 def wherever(s: Strategy, other: Strategy | None = None, copied: Strategy = unfolded) -> Strategy:
-    """The strategy that applies s to each kernel with a reduction, and `other` (None: `plain`)
-    where s refuses; `copied` lowers kernels without a reduction. It refuses if s refuses all
-    kernels."""
+    """The strategy that lowers all kernels: those with a reduction by s, or, where s refuses, by
+    `other`, or, where that is None or refuses too, by `plain`; kernels without a reduction by
+    `copied`. It refuses if s refuses all kernels."""
     return _each(s, or_plain(other or _refuse, copied), kernels, 0)
 
 
 def divided(s: Strategy, other: Strategy) -> Strategy:
-    """The strategy that applies s, which makes several kernels of one, to each kernel with a
-    reduction.
+    """The strategy that applies s to each kernel with a reduction; s may make several kernels of
+    one.
 
     Kernels without a reduction, and those that s refuses, go to `other`. The strategy refuses if s
     refuses all of them.
@@ -61,9 +61,9 @@ def or_plain(s: Strategy, copied: Strategy = unfolded) -> Strategy:
 def _each(
     s: Strategy, other: Strategy, over: Callable[[Strategy], Strategy], reason: int
 ) -> Strategy:
-    """The strategy that applies s to each kernel with a reduction, and `other` to the other kernels
-    and those that s refuses; `over` makes it of the strategy for one kernel. If s refuses all, it
-    raises the first refusal (`reason` 0) or the last (-1)."""
+    """The strategy that applies s to each kernel with a reduction, and `other` to kernels without
+    one and to those that s refuses; `over` turns a strategy for one kernel into one for all kernels
+    of a program. If s refuses all, it raises the first refusal (`reason` 0) or the last (-1)."""
 
     def run(e: Expr) -> Rewritten | None:
         refused: list[Refused] = []

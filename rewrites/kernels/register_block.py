@@ -92,8 +92,8 @@ def weight(n: Size) -> int:
 
 
 def as_one(exchanges: Iterable[int]) -> Strategy:
-    """The strategy that makes a nest of reductions one reduction, after exchanging neighbouring
-    reductions at the levels `exchanges`, if there are any."""
+    """The strategy that makes a nest of reductions one reduction. Before that, it exchanges the
+    reduction at each level in `exchanges`, one after the other, with the next inner one."""
     exchanged = (attempt(seq(_deep(n, interchange_reduce()), simplify)) for n in exchanges)
     return seq(*exchanged, repeat(seq(join_reduce(), simplify)))
 
@@ -129,8 +129,8 @@ def _deep(n: int, s: Strategy) -> Strategy:
 
 @remembered
 def split_innermost(k: Size, *, told_as: str = "") -> Strategy:
-    """The strategy that cuts the innermost reduction of a nest into chunks of k elements. The stage
-    is told with `told_as` in place of k, if that is given."""
+    """The strategy that cuts the innermost reduction of a nest into chunks of k elements. The name
+    of the stage says `told_as` in place of k, if that is given."""
     parts = of_array(attempt(split_zip()))
     cut = seq(split_reduce(k=k), parts, attempt(fuse_reduce()), simplify)
     told = "the sum step by step" if k == 1 else f"the sum in chunks of {told_as or show_size(k)}"
@@ -167,7 +167,7 @@ def over(nest: Nest, level: Level, outer: Sequence[str], inner: Strategy) -> Nes
     """The nest with its outermost maps, which have the names `outer`, over the dimensions of a
     level, and `inner` applied inside them.
 
-    They are merged to three where there are more.
+    More than three such maps are first merged to three.
     """
     groups = min(3, nest.count(*outer))
     spread = stage(f"over {WORKERS[level]}", parallel(groups, level, inner))
@@ -186,7 +186,7 @@ def unrolled_spine(e: Expr) -> Rewritten | None:
 
 
 def _epilogue_source(e: Expr) -> Rewritten | None:
-    """The map e, which applies an epilogue to sums, after the reductions that make these sums are
+    """The map e, of an epilogue over an array of sums, with the reductions that make that array
     lowered."""
     return of_array(attempt(on_reduction(loop_nest)))(e)
 
@@ -248,8 +248,8 @@ def _steps(t: Type) -> Size | None:
 
 
 def held(e: Expr, block: Strategy = unrolled_spine) -> Rewritten | None:
-    """The term e, the innermost step of a nest of sums, with its array operands loaded once into
-    registers, and the `block` lowered."""
+    """The term e, the innermost step of a nest of sums, lowered: its array operands are loaded once
+    into registers, and then the strategy `block` is applied to what uses them."""
     terms = [t for t in operand_terms(e) if isinstance(type_of(t), Array)]
     step: Strategy = block
     for t in reversed(terms):
@@ -263,8 +263,8 @@ def held(e: Expr, block: Strategy = unrolled_spine) -> Rewritten | None:
 
 def operand_terms(e: Expr) -> list[Expr]:
     """The components x.i that e reads of variables bound outside of e, each once: the operands of a
-    step of a sum. The sum's accumulator is read as a whole, not by components, and so is none of
-    them."""
+    step of a sum. The sum's accumulator is not among them, as it is read as a whole, not by
+    components."""
     return list(dict.fromkeys(_components(e, frozenset())))
 
 

@@ -20,8 +20,9 @@ from rewrites.nest.spine import inside, nest, strip
 
 
 def in_parts(partial: Strategy) -> Strategy:
-    """The strategy that stores partial results of the longest reduction by a kernel of their own,
-    then sums them."""
+    """The strategy that makes two kernels of one: the first stores partial results of the longest
+    reduction, which the strategy `partial` makes, and the second sums them. Refused if there are
+    none."""
 
     def run(e: Expr) -> Rewritten | None:
         results = standing(results=len(nest(e)))
@@ -35,8 +36,8 @@ def in_parts(partial: Strategy) -> Strategy:
 
 
 def made_apart(maps: Nest, around: Sequence[str], partial: Strategy) -> Nest:
-    """The nest with its reduction split by `partial`, and the partial results made outside of all
-    maps but `around`."""
+    """The nest with its reduction split by the strategy `partial`, and the partial results made
+    before all of its maps but the outermost ones, which have the names `around`."""
     parts = maps.inside(seq(on_reduction(longest_outside), on_reduction(partial)))
     for name in reversed(maps.labels.names[len(around) :]):
         parts = parts.at_each(name, apart)
@@ -44,8 +45,8 @@ def made_apart(maps: Nest, around: Sequence[str], partial: Strategy) -> Nest:
 
 
 def apart(e: Expr) -> Rewritten | None:
-    """The map e with the inner map that makes partial results moved out of it; None for other
-    terms."""
+    """The map e with the partial results that its body sums up made by a map before e; None if e is
+    no map, or its body has no reduction."""
     if not isinstance(e, Map):
         return None
     inner = strip(e.f.body)
@@ -56,14 +57,14 @@ def apart(e: Expr) -> Rewritten | None:
 
 
 def _parts(xs: Expr) -> Place:
-    """The place of the partial results in xs, which a map of sums goes over: second in a zip, else
-    xs itself."""
+    """The place of the partial results in xs, the array that a map of sums goes over: the second
+    part if xs is a zip, else xs itself."""
     return part(1) if isinstance(xs, Zip) else HERE
 
 
 def on_parts(s: Strategy) -> Strategy:
-    """The strategy that applies s to the nest that makes partial results, which the spine's first
-    map goes over.
+    """The strategy that applies s to the nest that makes partial results: the array that the
+    spine's first map goes over, or the second part of that if it is a zip.
 
     Where there is no map, s is applied to what the sum goes over.
     """

@@ -54,7 +54,8 @@ class Chunks:
     `parts`: which parts of numbers are multiplied. `ahead`: the next chunk is loaded while this one
     is used. `spelled`: all sums of a chunk are spelled out, not only the innermost. `slices`: which
     part of a sum each slice of a group makes. `through`: the loop over chunks is spelled out, too.
-    `running`: sums of products of parts go on from chunk to chunk.
+    `running`: sums of products of high and low parts go on from chunk to chunk; without it, the sum
+    of each chunk is begun afresh.
     """
 
     parts: Parts = Parts.WHOLE  # what of numbers is multiplied
@@ -88,9 +89,10 @@ def over_sub_groups(s: Strategy) -> Strategy:
 def _chunks(
     columns: int, staged: Strategy, f: Lam | None, unrolled: int, through: bool, e: Expr
 ) -> Rewritten | None:
-    """The sum e over chunks as a loop. Each turn stages a patch, with f (if given) applied to its
-    numbers; then each sub-group adds what it makes of the patch, with the `unrolled` innermost
-    loops unrolled. With `through` the loop itself is spelled out. None if e is no sum."""
+    """The sum e over chunks as a loop. In each turn the strategy `staged` copies a patch, the
+    turn's chunk of the operand number `columns`, with f (if given) applied to its numbers; then
+    each sub-group adds what it makes of the patch, with the `unrolled` innermost loops unrolled.
+    With `through` the loop itself is spelled out. None if e is no sum."""
     match e:
         case Reduce(_, Lam((_, Var() as chunk))):
             made = over_sub_groups(partial(_added, unrolled))
@@ -106,16 +108,16 @@ def _chunks(
 def _staged(
     staged: Strategy, f: Lam | None, columns: Expr, sums: Strategy, e: Expr
 ) -> Rewritten | None:
-    """The term e with the operand `columns`, or f of each of its numbers, staged under the name
-    `patch`, and with the strategy `sums` applied to the term that uses it."""
+    """The term e with the operand `columns`, or f of each of its numbers, copied by the strategy
+    `staged` and called `patch`, and with the strategy `sums` applied to the term that uses it."""
     held = seq(of_value(staged), of_rest(sums))
     shared = seq(share(term=columns, name="patch"), skip if f is None else let_mapped(f=f))
     return seq(shared, held, attempt(let_view()))(e)
 
 
 def _added(unrolled: int, e: Expr) -> Rewritten | None:
-    """The sums e of a chunk as loops, with the `unrolled` innermost ones unrolled; if e is a map
-    that adds these sums to others, its elements are shared among lanes."""
+    """The sums e of a chunk as loops, with the `unrolled` innermost ones unrolled. If e is a map,
+    which adds these sums to others, its elements are shared among lanes."""
     sums = partial(loops, unrolled=unrolled)
     if isinstance(e, Map):
         return seq(of_array(on_reduction(sums)), by_lanes)(e)

@@ -130,8 +130,8 @@ _tidied: Strategy = seq(attempt(FUSED), everywhere(still_in_lanes()), simplify)
 
 
 def results(by: Strategy) -> Strategy:
-    """The strategy by which functions that are applied to sums are applied by the lanes that hold
-    these sums; `by` spreads the maps over tiles."""
+    """The strategy that lets the lanes which hold sums apply to them what their epilogue does; `by`
+    spreads the epilogue's maps over tiles. Refused if a result is not made of one sum alone."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(strip(e), Map):

@@ -25,16 +25,17 @@ def has_width(n: Size) -> bool:
 
 
 def common(e: Expr) -> int:
-    """The number that the width of vectors must divide: it divides the length of each sum in e that
-    is known, some of which are rounded up first; 0 if none is known, so that any width will do."""
+    """The number that the width of vectors must divide: the greatest common divisor of the lengths
+    of all sums in e that are known, or, if no width divides it, of these lengths with the odd ones
+    rounded up. 0 if no length is known, so that any width will do."""
     steps = [n for n in _longest(e) if isinstance(n, int)]
     exact = gcd(*steps)
     return exact if has_width(exact) else gcd(*(n + n % 2 * (-n % ROUND) for n in steps))
 
 
 def rounded(multiple: int) -> Strategy:
-    """The strategy that lengthens a sum which no width dividing `multiple` divides, by units of its
-    operator."""
+    """The strategy that lengthens a sum, by units of its operator, if no width of vectors divides
+    both its length and `multiple`; other sums stay as they are."""
 
     def run(e: Expr) -> Rewritten | None:
         n = size_of(e.xs) if isinstance(e, Reduce) else None

@@ -84,7 +84,7 @@ def _vectors(t: Type) -> bool:
 
 @remembered
 def staging(items: Items, ahead: bool) -> Strategy:
-    """The strategy that makes an operand a copy in local memory, made by all work-items of the
+    """The strategy that copies an operand to local memory, by all the work-items `items` of a
     group; if `ahead`, a chunk is copied while the one before it is used.
 
     The items' own dimensions, outermost in the operand, go innermost, so that neighbours in the

@@ -91,7 +91,7 @@ def _reached(xs: Expr, at: Affine) -> Expr:
 
 def _cells(xs: Expr, terms: list[tuple[Index, int]]) -> Expr:
     """The array xs with its outermost dimension replaced by one for each index in `terms`, as
-    windows in windows; element 0 of xs if there are none. `terms` are the loop indices of a
+    windows in windows; if `terms` is empty, element 0 of xs. `terms` are the loop indices of a
     coordinate with their factors."""
     return _nested(xs, terms) if terms else At(0, xs)
 

@@ -15,8 +15,8 @@ from rewrites.laws.lower import replaced
 
 @rule("reduce z f_x xs  =  reduce z (acc, (x', y) -> f_y acc x') (zip xs (generate n (i -> x)))")
 def carry(e: Reduce, x: Expr) -> Expr | None:
-    """The reduction e, whose function uses a term x that is the same at every step, as one over its
-    elements zipped with copies of x; None if the function does not use x."""
+    """The reduction e as one over its elements zipped with copies of x, a term that e's function
+    uses and that is the same at every step; None if the function does not use x."""
     match e:
         case Reduce(z, Lam((acc, p), body) as f, xs):
             if not free(x) or not free(x) <= free(f):
@@ -33,8 +33,10 @@ def carry(e: Reduce, x: Expr) -> Expr | None:
 
 
 def _beside(p: Pattern, zipped: bool, y: Var, body: Expr) -> tuple[Pattern, Expr]:
-    """The pattern (p, y) of an element with the variable y beside it, and the body under that
-    pattern; if elements are `zipped` already, y becomes one more of their parts."""
+    """The pattern of an element with the variable y beside it, and `body` for this pattern. The
+    pattern is (p, y), or, if the array is `zipped`, p's parts followed by y; `body` is then as it
+    was. But if p is one variable for all parts of a zip, its parts get new variables, and `body`
+    uses the tuple of these in the place of p."""
     if not zipped:
         return (p, y), body
     if isinstance(p, tuple):

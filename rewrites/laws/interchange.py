@@ -123,8 +123,9 @@ def _turned(p: Pattern, xs: Expr, parts: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 def _beside(p: Pattern, f: Lam, xs: Expr, c: Expr, zipped: bool) -> Map:
-    """The map of (x, y) -> f_x y over xs zipped with the column c; p binds x. If c is `zipped`, a
-    tuple of arrays, each of these becomes a part of the zip."""
+    """The map of (x, y) -> f y over xs zipped with the column c, for a function f that may use x,
+    which the pattern p binds. If `zipped`, c is a tuple of arrays, and each becomes a part of the
+    zip."""
     ps, whole = (p, xs.parts) if isinstance(xs, Zip) and isinstance(p, tuple) else ((p,), (xs,))
     q = f.pattern if zipped and isinstance(f.pattern, tuple) else (f.pattern,)
     own = tuple(Get(i, c) for i in range(len(q))) if zipped else (c,)

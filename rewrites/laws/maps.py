@@ -158,8 +158,8 @@ def only_components(e: Expr, name: str) -> bool:
 
 @rule("map (x -> f (g x))  =  map f . map g")
 def fission(e: Map, place: Place = ()) -> Expr | None:
-    """A map is divided in two at the term at `place` in its body, which becomes the body of the
-    inner map."""
+    """A map becomes two: the inner one makes, for each element, the term at `place` in the body,
+    and the outer one makes the results from that, and from the elements if it needs them."""
     match e:
         case Map(f, xs):
             inner = get(f.body, place)

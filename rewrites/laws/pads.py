@@ -163,9 +163,9 @@ def pad_zeros(e: PadEdge) -> Expr | None:
 
 @rule("map (f . (…, g, …)) . zip(…, xs, …)  =  map f . zip(…, map g xs, …)")
 def fission_zip(e: Map, place: Place = ()) -> Expr | None:
-    """The term at `place` in a map's function, if it uses only some parts of a zip, and the
-    function uses these nowhere else, is made by a map before; its results take the place of these
-    parts."""
+    """The term at `place` in a map's function is made by a map before, of only those parts of a zip
+    that the term uses; its results take the place of these parts. None if the term uses all parts,
+    or none, or if the function uses one of these parts elsewhere."""
     match e:
         case Map(f, Zip(parts)):
             f = tidy(f)

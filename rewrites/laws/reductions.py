@@ -333,9 +333,9 @@ def interchange_reduce_map(e: Reduce) -> Expr | None:
 
 
 def _one(p: Pattern, f: Lam, xss: Expr, columns: int, t: Expr) -> Expr:
-    """The reduction that makes one element of the result: over the rows xss and over the element's
-    part of each of the `columns` other operands. The tuple t holds its initial value and these
-    parts."""
+    """The reduction that makes one element of the result, by the function f. It goes over the rows
+    xss, whose elements p binds, and over the element's part of each of the `columns` other
+    operands. The tuple t holds the initial value and these parts."""
     rows = xss.parts if isinstance(xss, Zip) else (xss,)
     sources = (*rows, *(Get(1 + i, t) for i in range(columns)))
 

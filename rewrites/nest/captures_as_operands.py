@@ -22,8 +22,8 @@ def carried(e: Expr) -> Rewritten | None:
 
 
 def _levels(names: frozenset[str]) -> Strategy:
-    """The strategy that makes operands of the terms over `names`, bound around a nest of
-    reductions, which the functions of the reductions use."""
+    """The strategy that makes operands of what the functions of nested reductions use from outside
+    the nest: terms over the variables `names`, which are bound there."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Reduce):

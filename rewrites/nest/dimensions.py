@@ -71,8 +71,8 @@ def depends(maps: Sequence[Map], e: Expr) -> frozenset[int]:
 
 
 def sources(maps: Sequence[Map], e: Expr) -> Iterator[Expr]:
-    """The arrays that hold what e reads: for each root of e the array that its map goes over, then
-    the arrays which that array reads."""
+    """The arrays that hold what e reads: for each variable of e that one of the maps binds, the
+    array (or the part of a zip) that this map goes over, then the arrays which that array reads."""
     for term in roots(e):
         d = _binder(maps, term)
         if d is not None:
@@ -82,7 +82,7 @@ def sources(maps: Sequence[Map], e: Expr) -> Iterator[Expr]:
 
 
 def roots(e: Expr) -> list[Expr]:
-    """The free variables of e, as components x.i where no more of a variable is used."""
+    """The free variables of e; where e reads a component x.i and no more of x, that component."""
     match e:
         case Var() | Get(_, Var()):
             return [e]

@@ -95,21 +95,21 @@ class Nest:
 
     def tile(self, name: str, k: Size, tiles: str, inside: str, *, told_as: str = "") -> "Nest":
         """The nest with the map called `name` as a map called `tiles`, over tiles of k elements,
-        rounded up, and inside it a map called `inside`, over the elements of a tile. The stage is
-        told with `told_as` in place of k, if that is given."""
+        rounded up, and inside it a map called `inside`, over the elements of a tile. The name of
+        the stage says `told_as` in place of k, if that is given."""
         told = stage(_cut("tile", name, k, told_as), tile(self._only(name), k))
         return self._if_any(name, told).called(name, tiles, inside)
 
     def split(self, name: str, k: Size, chunks: str, inside: str, *, told_as: str = "") -> "Nest":
         """The nest with the map called `name`, whose length k divides, as a map called `chunks`,
         over chunks of k elements, and inside it a map called `inside`, over the elements of a
-        chunk. The stage is told with `told_as` in place of k, if that is given."""
+        chunk. The name of the stage says `told_as` in place of k, if that is given."""
         told = stage(_cut("split", name, k, told_as), on_map(self._only(name), split_map(k=k)))
         return self._if_any(name, told).called(name, chunks, inside)
 
     def divided(self, name: str, s: Strategy, outer: str, inner: str, *after: Strategy) -> "Nest":
-        """The nest with the map called `name` as two, `outer` and `inner`, which s makes of it;
-        then views are moved outside, and the strategies `after` applied."""
+        """The nest with the map called `name` as two maps, `outer` and `inner`, which the strategy
+        s makes of it. Then views are moved outside, and the strategies `after` are applied."""
         cut = seq(nested(self._only(name), s), perfect, simplify, *after)
         return self._if_any(name, stage(outer, cut)).called(name, outer, inner)
 
@@ -127,7 +127,8 @@ class Nest:
     # ---- something else done to it
 
     def then(self, *steps: Strategy) -> "Nest":
-        """The nest after further strategies that leave its maps and their names as they are."""
+        """The nest after the strategies `steps`, which have to leave its maps and their names as
+        they are, have been applied too."""
         return self._with(self.labels, *steps)
 
     def on(self, name: str, s: Strategy, told: str) -> "Nest":
@@ -144,7 +145,8 @@ class Nest:
         return self.then(*(nested(n, s) for n in reversed(self.labels.positions(name))))
 
     def inside(self, s: Strategy) -> "Nest":
-        """The nest after s has been applied to the whole term inside all its maps, lets too."""
+        """The nest after s has been applied to the whole body of its innermost map. s gets all of
+        that body: the reduction with the views and lets around it."""
         return self.then(inside(within(self.depth, s)))
 
     def told(self, name: str, since: "Nest") -> "Nest":

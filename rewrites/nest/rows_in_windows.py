@@ -23,8 +23,8 @@ from rewrites.nest.sums_of_products import Products
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A dimension along which windows slide: it reads data[…][step window + gap tap + first] and
-    taps[…][tap].
+    """A dimension along which windows slide: the tap number `tap` of the window number `window`
+    multiplies data[…][step window + gap tap + first] with taps[…][start + tap].
 
     `window` and `tap` are loop indices, `data_dim` and `taps_dim` the dimensions of the two arrays
     that they go along, and `sums` the other indices that products are summed over.
@@ -48,9 +48,9 @@ class Rows:
 
     @property
     def phased(self) -> bool:
-        """True if rows are cut into phases, one for each remainder by the step, whose products are
-        summed up. A sum over pairs of rows is always made: where the step is 1 and nothing else is
-        summed up, it goes over a single phase."""
+        """True if rows are cut into phases, one for each remainder by the step, and products are
+        summed over phases. They are so, too, where the step is 1 and there is no other sum over
+        pairs of rows: then a sum over a single phase takes its place."""
         return self.step > 1 or not self.sums
 
     @property
@@ -66,14 +66,15 @@ class Rows:
 
     @property
     def length(self) -> int:
-        """The length of the Fourier transform of a row: the least power of two that holds the row
-        of data without the zeros which both its ends share, the row of taps, and the results."""
+        """The length of the Fourier transform of a row: the least power of two that is no less than
+        each of the lengths of a row of data (without the zeros that both its ends share), of a row
+        of taps, and of a row of results."""
         return length(max(self.row - self._zeros, self.dense_taps, self.window.size))
 
     @property
     def shared(self) -> int:
-        """The number of zeros at each end of a row of data that are left out of it, because the
-        zeros that the transform needs can stand for both. It is 0 where that makes the transform no
+        """The number of zeros that are left out at each end of a row of data, because zeros that
+        the transform adds stand for those of both ends. It is 0 where that makes the transform no
         shorter."""
         return self._zeros if self.length < length(self.row) else 0
 
@@ -105,8 +106,8 @@ class Rows:
 
 
 def rows_of(p: Products) -> Rows:
-    """The innermost dimension of data along which windows slide, with its taps; one whose windows
-    have several places is preferred. NoAccess if windows slide along none."""
+    """The innermost dimension of data along which windows slide, with the data and taps; dimensions
+    whose windows have several places come before others. NoAccess if windows slide along none."""
     found = [r for x, g in (p.operands, p.operands[::-1]) for r in _rows(p, x, g)]
     if not found:
         raise NoAccess(
@@ -117,8 +118,8 @@ def rows_of(p: Products) -> Rows:
 
 
 def _reached(r: Rows, i: Index) -> Rows:
-    """The rows r without the steps of the sum over i at which every coordinate is outside of its
-    array."""
+    """The rows r without those steps of the sum over i at which some coordinate is outside of its
+    array, whatever the other indices are."""
     steps = _inside(r, i)
     left = Index(i.name, len(steps))
 
@@ -145,8 +146,8 @@ def _inside(r: Rows, i: Index) -> range:
 
 
 def slid_along(p: Products) -> list[Rows]:
-    """The rows of one operand, in each dimension along which windows of several places slide; of
-    the two operands, the one with more such dimensions is taken."""
+    """The dimensions of one operand along which windows of several places slide; of the two
+    operands, the one with more such dimensions is taken."""
     found = ([*_rows(p, x, g)] for x, g in (p.operands, p.operands[::-1]))
     return max(([r for r in rows if r.tap.size > 1] for rows in found), key=len)
 

@@ -33,8 +33,8 @@ from rewrites.laws.lower import copy_deep, store, to_reduce_seq, to_seq
 
 
 def inside(s: Strategy) -> Strategy:
-    """The strategy that applies s below the views that a result is seen through, and below its
-    lets."""
+    """The strategy that applies s to the first term on the spine that is neither a view of the
+    result nor a let."""
 
     def run(e: Expr) -> Rewritten | None:
         if isinstance(e, Let):
@@ -56,15 +56,16 @@ def body(s: Strategy) -> Strategy:
 
 
 def within(n: int, s: Strategy) -> Strategy:
-    """The strategy that applies s to the whole term inside n maps of the spine, its views and lets
-    too."""
+    """The strategy that applies s to the body of the n-th map of the spine, or to the whole term if
+    n is 0. s gets all of the body, with the views and lets around what it computes."""
     for _ in range(n):
         s = inside(body(s))
     return s
 
 
 def nested(n: int, s: Strategy) -> Strategy:
-    """The strategy that applies s inside n maps of the spine, below the views and lets there."""
+    """The strategy that applies s inside n maps of the spine, to the first term there that is
+    neither a view of the result nor a let."""
     return within(n, inside(s))
 
 
@@ -82,7 +83,8 @@ def nest(e: Expr) -> list[Map]:
 
 
 def core(e: Expr) -> Expr:
-    """The term inside all maps on the spine of e, with the lets that it uses."""
+    """The body of the innermost map on the spine of e, with its views and lets; e itself if there
+    is no map."""
     inner = strip(e)
     return core(inner.f.body) if isinstance(inner, Map) else e
 
@@ -106,7 +108,8 @@ def is_computed(e: Expr) -> bool:
 
 
 def is_beside(e: Expr) -> bool:
-    """True if e is several results side by side, and something is computed for one of them."""
+    """True if e is a tuple, zip or concatenation of results, and something is computed for one of
+    them."""
     return isinstance(e, MakeTuple | Concat | Zip) and not is_view(e)
 
 

@@ -27,9 +27,9 @@ from rewrites.nest.spine import nest
 class Windowed:
     """A nest of maps over images or groups, windows and kernels, around a sum.
 
-    `dims` are its dimensions; `batch` counts the maps outside of the first over windows, and `own`
-    those of them (one at most) whose elements have kernels of their own. Windows have these
-    `sizes`, and there are so many (`counts`), the outermost dimension first.
+    `dims` are its dimensions. `batch` counts the maps outside of the first one over windows, and
+    `own` those of them, one at most, whose elements have kernels of their own. `sizes` are the
+    sizes of the windows, and `counts` how many there are, the outermost dimension first.
     """
 
     dims: Dims

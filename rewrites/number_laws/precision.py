@@ -53,10 +53,10 @@ def lost_narrowed(name: str) -> float:
     rounding=lost_in_parts,
 )
 def in_parts(e: Expr, name: str) -> Expr | None:
-    """A term x y + z, as the named instruction computes it, but of floats, becomes three uses of
-    the instruction's program: for low x and high y, high x and low y, and high x and high y. Small
-    terms are added first, or by themselves where low parts are larger than the rests; products of
-    two low parts are left out."""
+    """A term x y + z that the named instruction would compute, but for the type of its numbers,
+    floats, becomes three uses of the instruction's program: for low x and high y, high x and low y,
+    and high x and high y. The two small products are added first, or, where low parts are larger
+    than the rests that they stand for, by themselves; the product of the low parts is left out."""
     found, t = _operands(name, e), operand_type(name)
     if found is None or t not in (FLOAT, BFLOAT, HALF):
         return None
@@ -90,8 +90,9 @@ def _plus(xs: Expr, ys: Expr, share: float) -> Expr:
 
 @rule("Σ x y  =  Σ float (h(x)) float (h(y)),  h the nearest number of few bits", lost_narrowed)
 def narrowed(e: Expr, name: str) -> Expr | None:
-    """A term x y + z, as the named instruction of bfloats or halves computes it, but of floats,
-    becomes the instruction's program of the bfloats or halves nearest to these."""
+    """A term x y + z that the named instruction, of bfloats or halves, would compute, but for the
+    type of its numbers, floats, becomes the instruction's program of the bfloats or halves nearest
+    to x and y."""
     found, t = _operands(name, e), operand_type(name)
     if found is None or t not in (BFLOAT, HALF):
         return None
@@ -101,8 +102,8 @@ def narrowed(e: Expr, name: str) -> Expr | None:
 
 
 def _operands(name: str, e: Expr) -> tuple[Expr, Expr, Expr] | None:
-    """The operands x, y and z, if e computes what the named instruction's program does of them, but
-    with floats in place of the numbers that the instruction multiplies; else None."""
+    """The operands x, y and z if e is the program of the named instruction with floats in place of
+    the numbers that the instruction multiplies; else None."""
     program = of_floats(TABLE[name].program)
     holes = {v.name: Var(f"?{v.name}", v.type) for v in variables(program.pattern)}
     pattern = substitute(program.body, holes)

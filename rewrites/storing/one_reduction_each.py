@@ -41,17 +41,18 @@ from rewrites.storing.view_out_of_maps import stored_at
 
 @remembered
 def one_each(params: frozenset[str], form: Strategy) -> Strategy:
-    """The strategy that makes kernels with one reduction each, which uses nothing but its operands,
-    in the normal form that `form` makes. `params` are the names of the program's parameters."""
+    """The strategy that makes kernels with one reduction each, whose function uses nothing but its
+    operands, in the normal form that the strategy `form` makes. `params` are the names of the
+    program's parameters."""
     captured = stage("what sums take from around them as operands", kernels(carried))
     return seq(separate(params, form), captured)
 
 
 @remembered
 def separate(params: frozenset[str], form: Strategy) -> Strategy:
-    """The strategy that makes kernels with one reduction each, in the normal form that `form`
-    makes; other reductions are stored by kernels before. `params` are the names of the program's
-    parameters."""
+    """The strategy that makes kernels with one reduction each, in the normal form that the strategy
+    `form` makes; other reductions are stored by kernels before. `params` are the names of the
+    program's parameters."""
     normal = stage("normal form: maps around sums", form)
     operands = stage("operands of sums stored", store_operands(params))
     tidied = kernels(form)

@@ -55,9 +55,10 @@ class Windows(Enum):
 class Choices:
     """The views that are stored, and the constants that are laid out in panels of rows.
 
-    `room`: what is stored has room for tiles that are rounded up. `relaid` are the names of the
-    constants; panels have `panel` rows, `lanes` elements of each together, or `block` rows for
-    constants that vectors do not go over. `flipped`: vectors go over columns instead of rows.
+    `windows`: the view that is stored, and its order in memory. `room`: what is stored has room for
+    tiles that are rounded up. `relaid` are the names of the constants. Panels have `panel` rows,
+    `lanes` elements of each together; for constants that vectors do not go over, they have `block`
+    rows. `flipped`: vectors go over columns instead of rows.
     """
 
     windows: Windows = Windows.NONE
@@ -202,8 +203,8 @@ def planar(batch: int) -> Strategy:
 
 
 def _rows_first(batch: int) -> Strategy:
-    """The layout that stores windows of rows with the rows innermost: beside each element those
-    below it."""
+    """The layout that stores windows of rows with the rows innermost: elements that lie below each
+    other in a window are neighbours in memory."""
     dims = labels(batch=batch, windows=1, rows=1, columns=1)
     return stored_as(dims, ("batch", "windows", "columns", "rows"))
 

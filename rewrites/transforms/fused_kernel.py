@@ -48,9 +48,9 @@ from rewrites.transforms.tile_transforms import divided, has_table, sums, transf
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """The choices of a kernel that makes products and transforms their sums: `panel` kernels lie
-    side by side in memory, and maps go over `level`. If `whole`, it transforms the data too, again
-    for every block of kernels."""
+    """The choices of a kernel that makes products and transforms their sums. `panel` is the number
+    of kernels that lie side by side in memory; maps over blocks go over `level`, work-items or
+    work-groups. If `whole`, it transforms the data too, again for every block of kernels."""
 
     panel: Size  # kernels that lie side by side in memory
     level: Level = Level.GLOBAL

@@ -1,9 +1,10 @@
 """Fourier transforms shared by the work-items of a group, each stage made by all of them in local
 memory.
 
-A long row is too much for one work-item's registers. Its transform is two stages of short ones, so
-many at once, with a barrier between. A group makes several rows: neighbouring work-items along
-dimension 0 take neighbouring rows, along dimension 1 the short transforms of a stage.
+A long row is too much for one work-item's registers. Its transform is made in two stages, each of
+many short transforms at once, with a barrier between them. A group makes several rows: neighbouring
+work-items along dimension 0 take neighbouring rows, along dimension 1 the short transforms of a
+stage.
 """
 
 # key: e term, s strategy, m a transform's length

@@ -60,8 +60,8 @@ def _apart(e: Expr) -> Rewritten | None:
 
 
 def is_made(e: Expr) -> bool:
-    """True if e is the spectrum of a row that is a view, or an array, of any depth, of the spectra
-    of such rows."""
+    """True if e is the spectrum of a row that is a view, or an array (of any depth) of such
+    spectra."""
     match e:
         case Map(Lam(Var(), body), xs) if is_view(xs):
             return is_made(body)

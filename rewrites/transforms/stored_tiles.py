@@ -76,9 +76,9 @@ def _views(e: Expr, known: frozenset[str], place: Place) -> Iterator[Place]:
 
 
 def _laid(part: Size | None, layout: Strategy) -> Strategy:
-    """The strategy that applies `layout` to an array with its tiles innermost. If `part` is given,
-    that is the array below a view which cuts the tiles, its outermost dimension, into parts; they
-    are made innermost first."""
+    """The strategy that applies `layout` to an array with its tiles innermost. If `part` is None,
+    the array is the term itself. Otherwise the term is a view that cuts the tiles, the outermost
+    dimension of an array, into parts: then it is that array, seen with its tiles innermost."""
     if part is None:
         return layout
 

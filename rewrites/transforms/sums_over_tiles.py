@@ -70,8 +70,9 @@ def by_parts_of_tiles(e: Map, side: Size, part: Size) -> Expr | None:
 
 
 def over_lines(law: Strategy) -> Strategy:
-    """The strategy that applies `law`, one of this file's laws, to a nest; where it does not apply,
-    pixels that are counted in one dimension are counted in lines first."""
+    """The strategy that applies `law`, one of this file's laws, to a nest. If it does not apply, it
+    is tried again after each dimension that counts all pixels of an image has become two: lines,
+    and pixels of a line."""
     lines = seq(everywhere(transpose_joined()), normalise)
     return choice(inside(law), seq(lines, inside(law)))
 

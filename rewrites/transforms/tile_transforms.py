@@ -134,8 +134,8 @@ def summed(dims: int) -> Strategy:
 
 
 def _sums_apart(e: Expr) -> Rewritten | None:
-    """The map e with the map of sums in its body made by a map before e, apart from what is done to
-    each sum; None if nothing is done to the sums."""
+    """The map e with the sums in its body made by a map before e, apart from what is done to each
+    sum; None if nothing is done to them."""
     assert isinstance(e, Map)
     body = e.f.body
     if isinstance(body, Map):
@@ -223,8 +223,8 @@ def kernels_apart(e: Expr) -> Rewritten | None:
 
 
 def before(place: Place) -> Strategy:
-    """The strategy that divides a map in two at `place` in its body: the term there is made by a
-    map of its own, before."""
+    """The strategy that makes two maps of one: the first makes, for each element, the term at
+    `place` in the body, and the second makes the rest from that."""
     return choice(fission_zip(place=place), fission(place=place))
 
 
@@ -237,14 +237,14 @@ def stages_apart(e: Expr) -> Rewritten | None:
 
 
 def stages_around(e: Expr) -> Rewritten | None:
-    """The map e after `stages_apart` has rewritten the map inside it: the maps of transforms and of
-    products that this made are moved before e."""
+    """The map e after `stages_apart` has rewritten its body, a map, as three maps: those of
+    transforms and of products are moved out of e, and stand before it."""
     return seq(inner_apart, on_made(inner_apart))(e)
 
 
 def inner_apart(e: Expr) -> Rewritten | None:
-    """The map e with another map before it, which makes the products or sums that the map inside e
-    reads."""
+    """The map e, whose body is a map of results, with the products or sums that these results are
+    made from moved out: a map before e makes them."""
     assert isinstance(e, Map)
     return before(made(e.f.body))(e)
 
@@ -268,8 +268,9 @@ def _kernels_before(e: Expr) -> Rewritten | None:
 
 
 def made(e: Expr) -> Place:
-    """The place in the map e, which makes results, of the map of products or sums that e goes over,
-    by itself or as a part of a zip."""
+    """The place in e, a map that makes results, of the array that it makes them from: a map of
+    products or sums. It is the array that e goes over, or, if that is a zip, the first part with a
+    reduction. There must be one: what e is has been checked before."""
     assert isinstance(e, Map)
     if not isinstance(e.xs, Zip):
         return OF_ARRAY
@@ -277,13 +278,13 @@ def made(e: Expr) -> Place:
 
 
 def on_made(s: Strategy) -> Strategy:
-    """The strategy that applies s to the map of products or sums that a map of results goes
-    over."""
+    """The strategy that applies s, in a map of results, to the array of products or sums that they
+    are made from (`made`)."""
     return lambda e: at(made(e), s)(e)
 
 
 def divided(e: Expr) -> Place:
-    """The place of the inner map in a map e that a law (`fission`) made of one map: the array that
-    e goes over, or the last part of its zip."""
+    """The place, in a map e that the law `fission` made, of the map that it put before e: the array
+    that e goes over, or, if that is a zip, its last part."""
     assert isinstance(e, Map)
     return OF_ARRAY + (part(len(e.xs.parts) - 1) if isinstance(e.xs, Zip) else HERE)

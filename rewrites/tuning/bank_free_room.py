@@ -22,9 +22,10 @@ WHY = "the least room with which lanes meet the fewest bank conflicts, counted o
 def bank_free_room(
     columns: Fragment, sides: Sequence[int], room: str, tried: Sequence[int], lowering: Lowering
 ) -> Lowering:
-    """The lowering with the value of the parameter `room`, of those `tried`, for which lanes wait
-    the fewest turns for banks when they read columns of a staged patch in the layout `columns`: in
-    all over tiles with each of these `sides`. Unchanged where no staged line depends on `room`."""
+    """The lowering with one value for the parameter `room`: of those `tried`, the one for which
+    lanes wait the fewest turns for banks when they read columns of a staged patch in the layout
+    `columns`. The turns of tiles with each of these `sides` are added up. Unchanged where no staged
+    line depends on `room`."""
     local = (e for e in subterms(lowering.program.body) if isinstance(e, ToLocal))
     staged = next((e for e in local if room in names(_line(e))), None)
     if staged is None:
