@@ -25,8 +25,8 @@ from rewrites.analysis.affine_access import Affine, Index, index
 
 
 def met(e: Expr, scope: Scope, all_: Sequence[Contribution], book: Notebook) -> list[Contribution]:
-    """The contributions `all_` to e as one for each leaf of e. Several to one leaf, or one that is
-    a sum, are added up in an array first, so that e hands them back only once."""
+    """The contributions `all_` to e, made one for each leaf of e. Several to one leaf, or one that
+    is a sum, are added up in an array first, so that e hands them back only once."""
     done = list[Contribution]()
     for path in dict.fromkeys(c.path for c in all_):
         own = _added([c for c in all_ if c.path == path])
@@ -68,8 +68,8 @@ def context(e: Expr, scope: Scope, book: Notebook) -> tuple[Index, ...]:
 
 
 def made(e: Expr, scope: Scope, all_: Sequence[Contribution], book: Notebook) -> Contribution:
-    """The contribution that reads the array of what all these contributions to e add up to, element
-    by element."""
+    """The contribution to e that the contributions `all_` to it, to one leaf, add up to: it reads
+    an array of their sums, element by element."""
     path = all_[0].path
     t = leaf_type(type_of(e), path)
     sizes = sizes_in(t)
@@ -91,8 +91,8 @@ def made(e: Expr, scope: Scope, all_: Sequence[Contribution], book: Notebook) ->
 
 
 def inside(e: Expr, scope: Scope, c: Contribution, d: int, book: Notebook) -> Contribution:
-    """The contribution to e without the part that is added outside of e's dimension d, and so is
-    dropped."""
+    """The contribution c to e without what it adds outside of e's dimension d, which is dropped
+    anyway."""
     c = book.settled(c)
     size = sizes_in(leaf_type(type_of(e), c.path))[d]
     a = c.coordinates[d]

@@ -68,9 +68,9 @@ def _factor(p: Poly, x: Atom) -> Size:
 
 
 def divides(k: Size, n: Size) -> bool:
-    """False if k is a number below 1, or if n is a number that k cannot divide, whatever its
-    parameters are: 8 * k divides no 5; else True. That a size with parameters is divisible is
-    demanded later, by the types."""
+    """False if k is a number below 1, or if n is a number that k cannot divide, whatever k's
+    parameters are (8 * k divides no 5); else True. Whether a size with parameters is divisible is
+    asked later, by the types."""
     if isinstance(k, int) and k < 1:
         return False
     return not isinstance(n, int) or n % _part(k) == 0
@@ -85,5 +85,6 @@ def _part(k: Size) -> int:
 
 
 def at_most(a: Size, b: Size) -> bool:
-    """True unless a and b are numbers and a > b; nothing is decided for sizes with parameters."""
+    """False if a and b are numbers and a > b, else True: nothing is decided for sizes with
+    parameters."""
     return a <= b if isinstance(a, int) and isinstance(b, int) else True

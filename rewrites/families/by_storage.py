@@ -25,8 +25,9 @@ def _with_windows(_: frozenset[str], strategy: Strategy) -> Strategy:
 
 @dataclass(frozen=True, slots=True)
 class _Storing:
-    """The forms, for a program, of a family that stores one of `views`: those of `blocked` and
-    `registers`. All of them have the traits `common`, which are left out of their names."""
+    """The function from a program to the forms of a family that stores one of `views`: those of
+    `blocked` and `registers` that do. All of them have the traits `common`, which are left out of
+    their names."""
 
     family: str
     views: Views

@@ -118,7 +118,8 @@ def _slid(maps: Sequence[Map]) -> set[int]:
 def _tiled(
     params: frozenset[str], form: Lift, sums: Strategy, dims: Dims, e: Expr
 ) -> Rewritten | None:
-    """The nest e lowered to tiles of windows: each work-group makes one tile for a few kernels.
+    """The nest e, whose dimensions are `dims`, lowered to tiles of windows: each work-group makes
+    one tile for a few kernels. The strategy `sums` makes sums of parts.
 
     Tiles × kernels go over groups, chunks of sums × windows over items, sigma × kappa inside.
     `params` are the names of the program's parameters.
@@ -166,8 +167,8 @@ def _slides(e: Expr, windows: Sequence[int]) -> list[Slide | None]:
 
 
 def _chunks(lengths: Sequence[Size], slides: Sequence[Slide | None]) -> list[Strategy]:
-    """The strategies that cut each dimension into tiles; dimensions of one length and one slide
-    have tiles of one side."""
+    """The strategies that cut the maps over windows, one for each dimension, into tiles; dimensions
+    of equal lengths and slides have tiles of one side."""
     shapes = [(n, s and (s.size, s.step)) for n, s in zip(lengths, slides, strict=True)]
     suffixes = ["" if shape == shapes[-1] else "_y" for shape in shapes]
     return [_chunk(*of) for of in zip(lengths, slides, suffixes, strict=True)]
@@ -185,7 +186,8 @@ def _chunk(n: Size, slide: Slide | None, suffix: str) -> Strategy:
 
 
 def _local_sums(form: Lift, sums: Strategy, tiled: Nest) -> Nest:
-    """The nest with partial sums in local memory, where each work-item completes its results."""
+    """The nest `tiled` with partial sums, which the strategy `sums` makes, in local memory, where
+    each work-item completes its results."""
     return over(made_apart(tiled, GROUPS, sums), Level.GROUP, GROUPS, partial(_group, form))
 
 

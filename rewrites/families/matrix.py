@@ -221,8 +221,9 @@ def _forms(p: Program) -> Iterator[Form]:
 
 
 def _in_runs(p: Program, name: str, every: Sequence[Chunks]) -> Iterator[Form]:
-    """The forms for programs without constants, such as gradients of weights: both operands are
-    laid out in every run. Sums over images are sums over their tiles, and may be split."""
+    """The forms by the instruction `name` for programs without constants, such as gradients of
+    weights, one for each of the choices `every` of chunks: both operands are laid out in every run.
+    Sums over images are sums over their tiles, and may be split."""
     if constant_names(p):
         return
     sides = TILES if _has_long_sums(p) else ()

@@ -134,7 +134,8 @@ def at_rows(a: Access, along: int, row: Callable[[Expr], Expr]) -> Expr:
 
 
 def _in_windows(e: Expr, sums: Expr) -> Expr:
-    """The term e with the sum over its windows replaced by `sums`."""
+    """The term e with its map of sums over windows replaced by `sums`; NoAccess if it has no such
+    map."""
     place = windows(e)
     if place is None:
         raise NoAccess(f"expected maps around sums that start from 0, found {shown(e)}")

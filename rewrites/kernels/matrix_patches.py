@@ -69,8 +69,9 @@ def staged_nest(entry: Entry, chunks: Chunks, dims: Dims, e: Expr) -> Nest:
 
 
 def _whole(entry: Entry, chunks: Chunks, tiles: Nest, sums: int, staged: int) -> Nest:
-    """The nest in which each sub-group makes whole sums from chunks of the operand number `staged`;
-    `sums` is the number of sums that the program has inside each other."""
+    """The nest `tiles`, lowered: each sub-group makes whole sums by the instruction `entry`, from
+    chunks of the operand number `staged`; `sums` is the number of sums that the program has inside
+    each other."""
     steps, columns = entry.brought[1].sides
     fresh = stage("each chunk summed up afresh", on_reduction(afresh()))
     kept = patch((entry.lanes, SR, SC), steps, RP, chunks.ahead)
@@ -94,9 +95,9 @@ def _whole(entry: Entry, chunks: Chunks, tiles: Nest, sums: int, staged: int) ->
 
 
 def _sliced(entry: Entry, chunks: Chunks, pixels: Nest, sums: Sequence[Size], staged: int) -> Nest:
-    """The nest in which each slice of a group makes parts of sums from chunks of the operand number
-    `staged`, and the parts are added then; `sums` are the lengths of the program's sums, from the
-    outermost."""
+    """The nest `pixels`, lowered: each slice of a group makes parts of sums by the instruction
+    `entry`, from chunks of the operand number `staged`, and then the parts are added; `sums` are
+    the lengths of the program's sums, from the outermost."""
     steps, columns = entry.brought[1].sides
     by_taps = chunks.slices is Slices.TAPS
     shorter = sorted(range(len(sums)), key=lambda n: (weight(sums[n]), -n))[:-1]
@@ -140,8 +141,8 @@ def _planes(dims: Dims, maps: Sequence[Map]) -> tuple[int, ...]:
 
 
 def _tiles(entry: Entry, dims: Dims, planes: tuple[int, ...]) -> Nest:
-    """The nest of maps over patches for work-groups, with `planes` (numbers of dimensions) tiled,
-    and rows in tiles of the instruction, for sub-groups and lanes."""
+    """The nest of maps over patches for work-groups. The maps at the positions `planes` are tiled,
+    and rows are in tiles of the instruction, for sub-groups and lanes."""
     (_, rows), _ = (f.sides for f in entry.fragments[:2])
     down, across = dims.columns[-2:-1], dims.columns[-1:]
     chunks = {"down": chunked(TY), "across": chunked(TX)} if down else {"across": chunked(TX)}

@@ -43,7 +43,8 @@ def gather(base: Expr, coordinates: tuple[Affine, ...], order: tuple[Index, ...]
 
 
 def at_level(level: int, e: Expr, f: Callable[[Expr], Expr]) -> Expr:
-    """The term map^level f e, or e itself where f changes nothing."""
+    """The term that applies f to each array `level` dimensions inside e (map^level f e), or e
+    itself where f changes nothing."""
     if level == 0:
         return f(e)
     row = Var("_", elem_of(e))
@@ -53,8 +54,8 @@ def at_level(level: int, e: Expr, f: Callable[[Expr], Expr]) -> Expr:
 
 
 def unjoined(a: Access, sums: Sequence[Index]) -> Access:
-    """The access `a` with each dimension that several of the indices `sums` read as the digits of
-    one coordinate split into a dimension for each of these indices."""
+    """The access `a`, but with some dimensions split: where several of the indices `sums` are the
+    digits of one coordinate, its dimension becomes one for each of these indices."""
     base, coordinates = a.base, list[Affine]()
     for c, size in zip(a.coordinates, shape_of(type_of(a.base)), strict=False):
         digits = _digits(c, sums, size)

@@ -136,8 +136,8 @@ def _argument(f: Lam, part: Expr, e: Expr) -> Expr | None:
 
 @rule("view . map^n f  =  map^m f . view,  a view that adds no numbers")
 def map_after_view(e: Expr) -> Expr | None:
-    """A view of the array that results from mapping f becomes f mapped over that view of the array
-    before; None if the view adds numbers, to which f was not applied."""
+    """A view of map f xs becomes f mapped over the same view of xs; None if the view adds numbers,
+    to which f was not applied."""
     place = _computed_at(e)
     if not place:
         return None
@@ -167,8 +167,8 @@ def _computed_at(e: Expr) -> Place | None:
 
 
 def _function(e: Expr) -> tuple[Lam | None, Expr]:
-    """The function f of single numbers and the array xs, if e is map^n f xs; else None in the place
-    of f."""
+    """The pair of f and xs if e is map^n f xs for a function f of single numbers; otherwise the
+    first of the pair is None."""
     match e:
         case Map(Lam(Var(_, Scalar())) as f, xs) if not free(f):
             return f, xs
@@ -180,8 +180,7 @@ def _function(e: Expr) -> tuple[Lam | None, Expr]:
 
 @rule("map^n f . store  =  store . map^n f")
 def map_into_store(e: Map) -> Expr | None:
-    """A function that is mapped over the numbers of a stored array is mapped before the array is
-    stored."""
+    """A map over the numbers of a stored array becomes the store of the map over the array."""
     f, xs = _function(e)
     if f is None or not isinstance(xs, Store):
         return None

@@ -50,9 +50,9 @@ def hoist(e: Map | Reduce, term: Expr) -> Expr | None:
 
 
 def _before(f: Lam, xs: Expr, term: Expr) -> tuple[Lam, Expr] | None:
-    """The function f and the array xs that it goes over, changed so that `term`, which f computes
-    from one part of an element, is computed for all elements before and is a part of the new array.
-    None if f does not use `term`, or `term` uses not exactly one part."""
+    """The function f and the array xs that it goes over, changed so that f finds the value of
+    `term` in the elements. A map before computes it for all elements, from the one part of an
+    element that it uses. None if f does not use `term`, or `term` uses not exactly one part."""
     parts = xs.parts if isinstance(xs, Zip) else (xs,)
     both = Lam(f.pattern, MakeTuple((f.body, term)))
     both = tidy(both) if isinstance(xs, Zip) else Lam((f.pattern,), both.body)

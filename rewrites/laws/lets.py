@@ -32,7 +32,8 @@ SEEN_THROUGH = (Map, Join, Split, Slide, Transpose, Pad, PadEdge, AsScalar, AsVe
 
 @rule("f (let x = v in e)  =  let x = v in f e")
 def let_out(e: Expr) -> Expr | None:
-    """A let that is an argument of a node other than a function moves out of the node."""
+    """A let that is an argument of a node moves out of that node; None if the node is a
+    function."""
     if isinstance(e, Lam):
         return None
     for i, part in enumerate(children(e)):
@@ -57,8 +58,8 @@ def let_out_of_map(e: Map) -> Expr | None:
 
 @rule("map (y -> let x = v in e) ys  =  let xs = map (y -> v) ys in map ((y, x) -> e) (zip ys xs)")
 def let_beside(e: Map) -> Expr | None:
-    """A let in the function of a map becomes a let around the map, of the array of all elements'
-    values."""
+    """A let in the function of a map becomes a let around the map: of the array that has the let's
+    value for each element."""
     match e:
         case Map(Lam(q, Let(Var(x, t), value, body)), ys):
             made = Map(Lam(q, value), ys)

@@ -232,8 +232,8 @@ def interchange_map_reduce(e: Map) -> Expr | None:
 
 
 def _names_of_rows(f: Lam, used: Sequence[bool]) -> tuple[str, str]:
-    """The names of the accumulator and of the element that f binds; in the element's name, the
-    parts that are `used` stand in the plural."""
+    """The names of the accumulator and of the element that f binds; the element's name has a plural
+    for each of its parts whose entry in `used` is true."""
     acc, x = step_patterns(f)
     return name_of(acc), joined(several_of(x, used))
 
@@ -256,7 +256,7 @@ def _advance(f: Lam, acc: Expr, row: Expr, used: list[bool], zipped: bool) -> Ex
 
 @rule("reduce z ⊕ g  =  reduce z ⊕ g . reorder (stride s),  ⊕ associative and commutative")
 def reorder_fold(e: Reduce, s: Size) -> Expr | None:
-    """A fold takes its elements in strided order: the element at i n/s + j is the one at i + j s.
+    """A fold takes its n elements in strided order: the element at i n/s + j is the one at i + j s.
 
     So a chunk takes every s-th element. Where elements are to be vectors, form them first: a stride
     before that would mix the lanes.
@@ -275,8 +275,8 @@ def reorder_fold(e: Reduce, s: Size) -> Expr | None:
     "  =  reduce z ⊕ . map (reduce 0 ⊕ g) . split k . reorder (stride of the parts)"
 )
 def stride_parts(e: Reduce) -> Expr | None:
-    """Part i of a fold in parts takes the elements i, i + n/k, i + 2 n/k, …, so that neighbouring
-    parts read neighbours.
+    """A fold over parts, each a fold of k neighbours of n elements, takes other elements in each
+    part: part i those at i, i + n/k, i + 2 n/k, …, so that neighbouring parts read neighbours.
 
     This is the LIFT paper's coalescing. Elements that are vectors already move whole.
     """

@@ -15,8 +15,8 @@ from rewrites.engine.rule import rule
 
 @rule("slide n s  =  join . map (slide n s) . slide_strict u v,  v = u - n + s,  s divides u - n")
 def tile_slide(e: Slide, u: Size) -> Expr | None:
-    """A slide becomes windows of overlapping tiles of u elements, where each element is in a
-    window.
+    """A slide becomes windows of overlapping tiles of u elements; None if some element is in no
+    window, or such tiles do not have all windows.
 
     The rule as the LIFT paper prints it steps by u - n, and so computes windows twice.
     """
@@ -159,7 +159,8 @@ def pad_twice(e: Pad) -> Expr | None:
     "  =  transpose . map (map g . slide m t . transpose) . slide n s . transpose"
 )
 def windows_across(e: Map) -> Expr | None:
-    """Windows of columns inside windows of rows exchange places: those of columns go outside."""
+    """Windows of columns inside windows of rows exchange places: the windows of columns go
+    outside."""
     match e:
         case Map(
             Lam(
@@ -179,7 +180,7 @@ def windows_across(e: Map) -> Expr | None:
     "  =  transpose . map (map g . transpose . map (slide n s)) . slide m t . transpose"
 )
 def windows_down(e: Map) -> Expr | None:
-    """Windows of rows inside windows of columns exchange places: those of rows go outside."""
+    """Windows of rows inside windows of columns exchange places: the windows of rows go outside."""
     match e:
         case Map(
             Lam(Var(columns, _), Map(g, Slide(m, t, Transpose(Var(v, _)), b))), Slide(n, s, xs, a)

@@ -49,8 +49,8 @@ def _turns(e: Expr) -> bool:
 
 
 def _joins(e: Expr) -> bool:
-    """True if e is a map that computes something: it is no view, and more than a rearrangement of
-    the elements of an array of sums."""
+    """True if e is a map that computes something: it is no view, and does more than rearrange the
+    elements of an array of sums."""
     return isinstance(e, Map) and not is_view(e) and not (is_view(e.f.body) and has_reduction(e.xs))
 
 

@@ -66,19 +66,20 @@ def in_fragments(f: Fragment, dims: int) -> Strategy:
 
 
 def _digits(f: Fragment, digits: Sequence[str]) -> list[str]:
-    """The digits of a fragment that have more than one value."""
+    """Those of `digits`, names of digits of the fragment f, that have more than one value."""
     return [d for d in digits if f.sizes[d] > 1]
 
 
 def _split(f: Fragment, digits: Sequence[str], level: int, s: Strategy) -> Strategy:
-    """The strategy that cuts a dimension into chunks, and these by the digits of a fragment, then
-    applies s."""
+    """The strategy that cuts the dimension at `level` into chunks, and each chunk into a dimension
+    for each of `digits`, digits of the fragment f, then applies s."""
     within = _divided(f, digits, level + 1, s)
     return seq(split_inner(k=f.count(digits), level=level), of_array(within))
 
 
 def _divided(f: Fragment, digits: Sequence[str], level: int, s: Strategy) -> Strategy:
-    """The strategy that cuts a dimension by the digits of a fragment, then applies s."""
+    """The strategy that cuts the dimension at `level` into one for each of `digits`, digits of the
+    fragment f, then applies s."""
     if len(digits) < 2:
         return s
     inner = _divided(f, digits[1:], level + 1, s)

@@ -64,9 +64,9 @@ def adds_to_rows(e: Expr) -> bool:
 
 
 def out_of_map(e: Expr) -> Rewritten | None:
-    """The map e, whose body pads its element by `pad_any`, with the elements of its array padded by
-    a map before instead. None if the body does not pad it, uses it elsewhere too, or does nothing
-    but pad."""
+    """The map e, whose body pads its element by `pad_any`, as a map over elements that are padded
+    already, by a map before. None if the body does not pad the element, uses it elsewhere too, or
+    does nothing but pad."""
     if not isinstance(e, Map) or adds_to_rows(e):
         return None
     f = tidy(e.f) if isinstance(e.xs, Zip) else e.f

@@ -30,7 +30,7 @@ def gathered(e: Expr) -> Rewritten | None:
 
 
 def _gathered(e: Expr) -> Rewritten | None:
-    """The map e, whose body maps over a view of e's element, as a map over such views, which are
+    """The map e, whose body maps over a view of e's element, as a map over such views; these are
     made before it."""
     return seq(body(gathered), attempt(_apart))(e)
 
@@ -99,8 +99,8 @@ def bound_around(e: Expr, place: Place) -> frozenset[str]:
 
 
 def _around(e: Expr, place: Place, needed: frozenset[str]) -> Place | None:
-    """The place of the map whose function is the innermost around `place` that binds one of the
-    names `needed`; None if it is the function of another node, or there is none."""
+    """The place of a map: the one whose function is the innermost around `place` that binds one of
+    the names `needed`. None if no function binds one, or the innermost that does is not a map's."""
     for n in reversed(range(len(place))):
         binder = get(e, place[:n])
         if isinstance(binder, Lam) and bound(binder) & needed:
