@@ -16,11 +16,13 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """For all values of `indices`, the product of `factors` is added to an array at `coordinates`.
+    """What is added to an array: for all values of `indices`, the product of `factors`, at
+    `coordinates`.
 
     The array is a leaf of a value: `path` are the numbers of the components that lead to it through
     tuples. The variables in a factor stand for reads of arrays (`Notebook.read`). What is added
-    outside of the array is dropped."""
+    outside of the array is dropped.
+    """
 
     indices: tuple[Index, ...]
     coordinates: tuple[Affine, ...]

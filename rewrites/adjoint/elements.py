@@ -162,8 +162,9 @@ def kept(e: Expr, scope: Scope, at: Place, path: Path, book: Notebook) -> Expr:
 
 
 def outward(e: Expr, scope: Scope) -> tuple[Expr, Place]:
-    """The array of the values of e for all elements that the variables in scope stand for, which
-    depends on parameters only; and the coordinates at which the array holds the present e."""
+    """The array, which depends on parameters only, of the values of e for all elements that the
+    variables in scope stand for; and the coordinates at which it has the value of e for the present
+    ones."""
     place: Place = ()
     while scope is not None:
         if free(e) & {v.name for v in variables(scope.pattern)}:

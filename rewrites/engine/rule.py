@@ -28,8 +28,8 @@ class Rule:
     None where it does not apply.
 
     `rounding`: the law holds of numbers, and in floating point its right side may differ by so many
-    machine epsilons, relative in norm; it may depend on the rule's arguments.
-    `looks_at`: the nodes at which the law may apply, which is the type of what `rewrite` takes.
+    machine epsilons, relative in norm; it may depend on the rule's arguments. `looks_at`: the types
+    of nodes at which the law may apply; `rewrite` is called at no others.
     """
 
     law: str

@@ -140,8 +140,8 @@ def laid_as(dims: Labels, *names: str) -> Strategy:
 
 
 def _rows_of_spectra(rows: int, **parts: int) -> Labels:
-    """The labels of the dimensions of stored spectra: those of the rows, then parts, then
-    frequencies."""
+    """The labels of the dimensions of stored spectra: first those of the rows, `rows` of them, then
+    the names in `parts`, each with so many dimensions, then frequencies."""
     return labels(others=max(rows - 1, 0), last=min(rows, 1), **parts, frequencies=1)
 
 

@@ -43,8 +43,9 @@ def by_columns(e: Expr) -> Expr | None:
 
 
 def spectral_products(e: Expr, env: Env | None = None, maps: tuple[Index, ...] = ()) -> Products:
-    """The products that a nest of maps sums up, each of two complex numbers stored as a row of two;
-    NoAccess if e has none."""
+    """The products that the nest e sums up, each of two complex numbers stored as a row of two;
+    NoAccess if it has none. `env` has what the variables of e read, and `maps` are the indices of
+    maps around e."""
     env = env or {}
     match e:
         case Map(f, xs):
@@ -67,8 +68,8 @@ def _of_sums(zs: Expr, ws: Expr, env: Env, maps: tuple[Index, ...]) -> Products:
 
 
 def _number(xs: Expr, indices: tuple[Index, ...], env: Env) -> Access:
-    """The access to a complex number stored in planes, the index of its real or imaginary part
-    last."""
+    """The access to the complex number of xs at these indices, stored in planes; the index of its
+    real or imaginary part comes last."""
     found = read(xs, env)
     for i in indices:
         found = array(found).at(index(i))

@@ -112,7 +112,7 @@ def _windowed(sizes: Sequence[int], e: Expr, x: Expr, g: Expr) -> Expr:
 
 
 def slid(sizes: Sequence[int], x: Expr, f: Callable[[Expr], Expr]) -> Expr:
-    """The function f applied to each window of a row, or of a plane, x."""
+    """The array of f of each window of x, a row or a plane; windows have these sizes."""
     windows = Slide(sizes[0], 1, x)
     if len(sizes) == 1:
         return Map(lam("window", elem_of(windows), f), windows)

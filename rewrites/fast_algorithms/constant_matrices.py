@@ -33,8 +33,8 @@ from rewrites.laws.views import swapped
 
 
 def transformed(matrices: Sequence[Matrix], xs: Expr) -> Expr:
-    """The array xs multiplied with one matrix along each of its outer dimensions; elements may be
-    arrays themselves."""
+    """The array xs multiplied with the matrices, the first along its outermost dimension, the next
+    along the next; elements inside these dimensions may be arrays themselves."""
     dims = len(matrices)
     inner = type_of(xs)
     for _ in range(dims):
@@ -86,8 +86,8 @@ def divide_matrix(e: Map) -> Expr | None:
 
 @rule("map (row -> reduce 0 (+ *) (zip row xs)) [[c]]  =  [c · x + …],  without 0 x and 1 x")
 def spell_rows(e: Map) -> Expr | None:
-    """A product with a constant matrix becomes sums, element by element: 0 x is left out, and 1 x
-    is x."""
+    """A product with a constant matrix becomes a list of its elements, each spelled out as a sum: 0
+    x is left out, and 1 x is x."""
     found = constant_rows(e)
     if found is None:
         return None

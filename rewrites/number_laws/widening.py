@@ -76,7 +76,7 @@ def _of_floats(t: Type) -> Type | None:
 
 
 def _is_narrow(t: Type) -> bool:
-    """True if t is a type narrower than floats whose numbers are all floats, too."""
+    """True if t is a type narrower than float, of which floats hold all numbers exactly."""
     return isinstance(t, Scalar) and (t in NARROW_REALS or t.name in WHOLE_IN_FLOATS)
 
 

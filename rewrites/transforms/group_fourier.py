@@ -60,8 +60,8 @@ def factor(m: int) -> int:
 
 
 def worth_sharing(e: Expr) -> int | None:
-    """The number of work-items that share each row which e transforms; None where rows are
-    short."""
+    """The number of work-items that are to share the transform of each row in e; None where rows
+    are too short for that."""
     m = max(map(_complex_length, subterms(e)), default=0)
     return m // factor(m) if m >= SHORT else None
 

@@ -61,7 +61,7 @@ def in_registers(e: Expr) -> Rewritten | None:
 
 
 def _made(e: Expr) -> Expr:
-    """The array that e shows, through transposes only."""
+    """The array that e shows through transposes alone; e itself if it is no transpose."""
     while isinstance(e, Transpose):
         e = e.xs
     return e

@@ -86,7 +86,7 @@ def _hoist_one(e: Expr) -> Rewritten | None:
 
 
 def levels(e: Expr) -> int:
-    """The number of maps around the spectrum of a row."""
+    """The number of maps in e around the spectrum of a row."""
     return 1 + levels(e.f.body) if isinstance(e, Map) else 0
 
 

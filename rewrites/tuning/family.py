@@ -129,8 +129,8 @@ class Form:
 
     @property
     def instructions(self) -> frozenset[str]:
-        """The instructions of the table that the form's kernels consist of; a device without them
-        emulates them."""
+        """The names of the instructions that the form's kernels use; a device without them emulates
+        them."""
         return frozenset(t.instruction for t in self.traits if t.instruction is not None)
 
     @property
