@@ -99,8 +99,8 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """An array as its size and a function, which takes an index, as a coordinate, and gives what is
-    read at that index."""
+    """An array: its size, and a function from an index, given as a coordinate, to what is read at
+    that index."""
 
     size: int
     at: Callable[[Affine], "Read"]

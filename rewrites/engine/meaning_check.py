@@ -40,8 +40,9 @@ class Checked:
 
 
 def check(p: Program, d: Derivation, values: Values, seed: int = 0) -> Checked:
-    """The result of checking a derivation with these values of the parameters: its laws are
-    replayed, and what each of its terms computes is compared with what the program computes."""
+    """The result of checking a derivation with these values of the parameters: the rule of each
+    step is applied again, and what each term computes is compared with what the program
+    computes."""
     d.replay()
     inputs = random_inputs(p, seed)
     expected = evaluate(p, inputs)

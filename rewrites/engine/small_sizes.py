@@ -160,8 +160,8 @@ def cut(n: int, k: int) -> int:
 
 
 def cuts(written: Values) -> Iterator[Values]:
-    """The values of a program's sizes with all of them cut down alike, the smallest first;
-    `written` are the sizes in its file."""
+    """The values of a program's sizes, all of them cut down by the same k (`cut`), the smallest
+    first; `written` are the sizes in the program's file."""
     last: Values = {}
     for k in CUTS:
         used = {name: cut(n, k) for name, n in written.items()}

@@ -236,8 +236,9 @@ def blocked_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
 
 
 def enough_items(_: Program, lowering: Lowering) -> Lowering:
-    """The lowering with the requirement that its work-groups have enough work-items to keep a
-    device busy, or fewer where a kernel has too few results for that."""
+    """The lowering with one requirement more: its work-groups have at least `FEW` work-items, to
+    keep a device busy, or, if that is less, an eighth as many as its smallest kernel has
+    results."""
     free, steps = size_names(lowering.program.body), lowering.derivation.steps
     rows, columns = (list(rounded_dimensions(steps, name)) for name in ("lx", "ly"))
     tiles = [n * m for n, m in zip_longest(rows, columns, fillvalue=1)]

@@ -73,8 +73,9 @@ TILES = ("batch", "row tiles", "tiles down", "tiles across")
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """The choices of a form of the family `fused` that are not numbers. If `joined`, a kernel and
-    one that makes its operands become one nest of maps over windows."""
+    """The choices of a form of the family `fused` that are not numbers. `choices`: which views are
+    stored, and how constants are laid out. If `joined`, a kernel and one that makes its operands
+    become one nest of maps over windows."""
 
     choices: Choices
     joined: bool = False  # the kernel and one that makes its operands are one nest of windows
@@ -134,8 +135,8 @@ def _arranged(dims: Dims) -> Nest:
 
 
 def _apart(pixels: Nest) -> Strategy:
-    """The strategy by which a work-group copies to local memory what its tile of `pixels` reads of
-    another kernel's results, and reads its windows from that copy."""
+    """The strategy by which a work-group copies to local memory the part of another kernel's
+    results that its tile of `pixels` reads. The windows are then read from the copy."""
     blocks = _in_blocks(_in_tiles(pixels))
     return _over_groups(blocks, copied_tiles(blocks.count(*TILES), _copied_by_group))
 

@@ -134,8 +134,8 @@ def kernel(form: Matrix, e: Expr) -> Rewritten | None:
 
 
 def _kept_in_parts(form: Matrix, entry: Entry) -> Strategy:
-    """The strategy by which arrays that are stored for a kernel hold, instead of each number, the
-    parts of it that the instruction `entry` multiplies."""
+    """The strategy that changes what arrays stored for a kernel hold: in the place of each number,
+    the parts of it that the instruction `entry` multiplies."""
     f = form.parts.of_number(entry)
     return skip if f is None else stage("stored as it is multiplied", stored_mapped(f))
 

@@ -95,8 +95,9 @@ def _over(level: int, ids: Mapping[int, int]) -> Strategy:
 
 
 def shares(e: Expr, steps: Sequence[Step]) -> tuple[int, ...]:
-    """The values of the parameter `u` worth trying in the lowered term e, by the lengths of the
-    rows that work-items share after `steps`."""
+    """The values of the parameter `u` worth trying in the lowered term e. They follow from the
+    lengths of the rows that work-items share, which are found in `steps`, the steps that led to
+    e."""
     rows = set(_rows(steps)) if "u" in size_names(e) else set[int]()
     return tuple(sorted({u for n in rows for u in (1, *SHARED, n) if u in (1, n) or n % u == 0}))
 

@@ -39,9 +39,10 @@ def naive(params: frozenset[str]) -> Strategy:
 
 def names(known: frozenset[str]) -> Strategy:
     """The strategy that stores the arrays and sums which a program names (by let) around a result
-    that is an array, so that each is computed once, by a kernel, and not by every work-item.
+    that is an array. So each is computed once, by a kernel, and not by every work-item.
 
-    `known` are the names of arrays that kernels can read: of parameters, and of what is stored."""
+    `known` are the names of arrays that kernels can read: of parameters, and of what is stored.
+    """
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Let):

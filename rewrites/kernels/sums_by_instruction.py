@@ -130,8 +130,9 @@ _tidied: Strategy = seq(attempt(FUSED), everywhere(still_in_lanes()), simplify)
 
 
 def results(by: Strategy) -> Strategy:
-    """The strategy that lets the lanes which hold sums apply to them what their epilogue does; `by`
-    spreads the epilogue's maps over tiles. Refused if a result is not made of one sum alone."""
+    """The strategy that spreads an epilogue over lanes: each applies it to the sums that it holds.
+    `by` spreads the epilogue's maps over tiles. Refused if a result is not made of one sum
+    alone."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(strip(e), Map):

@@ -103,8 +103,8 @@ def staging(items: Items, ahead: bool) -> Strategy:
 
 @remembered
 def side_by_side(items: Items, ahead: bool, vector: Size | None = None) -> Strategy:
-    """The strategy that copies an operand to local memory with the sum's dimension outermost, so
-    that what work-items read at one step of the sum lies side by side; if `ahead`, a chunk is
+    """The strategy that copies an operand to local memory with the sum's dimension outermost: the
+    numbers that work-items read at one step of the sum lie side by side. If `ahead`, a chunk is
     copied while the one before it is used.
 
     With `vector`, the operand is read in vectors of so many steps, whose elements are written to

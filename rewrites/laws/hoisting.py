@@ -37,8 +37,8 @@ from rewrites.laws.maps import tidy
 
 @rule("map/reduce (x -> f (h x)) xs  =  map/reduce f (map h xs)")
 def hoist(e: Map | Reduce, term: Expr) -> Expr | None:
-    """A map or reduction e whose function computes `term` from a part of its element becomes one
-    whose elements hold the values of `term`, which a map before e computes."""
+    """A map or reduction e whose function computes `term` from a part of its element becomes two: a
+    map before computes the values of `term`, and e finds them in its elements."""
     match e:
         case Map(f, xs):
             made = _before(f, xs, term)

@@ -71,8 +71,9 @@ def depends(maps: Sequence[Map], e: Expr) -> frozenset[int]:
 
 
 def sources(maps: Sequence[Map], e: Expr) -> Iterator[Expr]:
-    """The arrays that hold what e reads: for each variable of e that one of the maps binds, the
-    array (or the part of a zip) that this map goes over, then the arrays which that array reads."""
+    """The arrays that hold what e reads. For each variable of e that one of the maps binds, this is
+    the array (or the part of a zip) that the map goes over; then the arrays which that array reads
+    follow."""
     for term in roots(e):
         d = _binder(maps, term)
         if d is not None:

@@ -150,7 +150,8 @@ class Nest:
         return self.then(inside(within(self.depth, s)))
 
     def told(self, name: str, since: "Nest") -> "Nest":
-        """The nest with all steps made `since` another nest as one stage of this name."""
+        """The nest with its steps since the nest `since`, which it was made from, as one stage
+        called `name`."""
         done = len(since.steps)
         return Nest(self.labels, (*since.steps, stage(name, seq(*self.steps[done:]))))
 

@@ -27,8 +27,8 @@ def stored(s: Strategy) -> Strategy:
 
 
 def stored_as(dims: Labels, names: Iterable[str], s: Strategy = skip) -> Strategy:
-    """The strategy that stores an array, whose dimensions are `dims`, with these in memory in the
-    order of `names`, and applies s to what is stored."""
+    """The strategy that stores an array in memory with its dimensions, which are `dims`, in the
+    order of `names`; then it applies s to what is stored."""
     return reordered(dims, names, stored(s))
 
 

@@ -42,7 +42,8 @@ def swap(n: int) -> Strategy:
 
 @remembered
 def merge(n: int) -> Strategy:
-    """The strategy that makes the maps at positions n and n + 1 one over all their elements."""
+    """The strategy that makes one map of the maps at positions n and n + 1, over the elements of
+    both."""
     return seq(nested(n, collapse()), perfect, simplify)
 
 

@@ -154,8 +154,8 @@ def _under(binder: Lam | Let, params: frozenset[str], beside: bool) -> Strategy:
 
 
 def _operands(params: frozenset[str], on_spine: Strategy) -> Strategy:
-    """The strategy that stores, in a term that is not on the spine, what depends on `params` alone
-    and holds a reduction, and applies `on_spine` to what is stored."""
+    """The strategy for a term that is not on the spine: it stores the parts that depend on `params`
+    alone and hold a reduction, and applies `on_spine` to what is stored."""
 
     def operand(e: Expr) -> Rewritten | None:
         if isinstance(e, Store):

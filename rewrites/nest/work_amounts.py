@@ -36,8 +36,8 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """The amounts of work in a program that is one sum of products of two operands, where results
-    that share one operand do not share the other.
+    """The amounts of work in a program that is one sum of products of two operands. Results that
+    share one operand must not share the other.
 
     `products`, `results` and `windows` are those of the program, whose normal form is `nest`;
     `others` counts the elements that results need besides their sums, such as biases, and `beside`

@@ -87,8 +87,9 @@ def sum_afresh(e: ReduceSeq) -> Expr | None:
 
 
 def _narrow(e: Expr, acc: Var, part: Var, t: Scalar) -> Expr | None:
-    """The step e of a loop, which adds floats that are made of numbers of type t to the accumulator
-    `acc`, as a step that adds these numbers themselves to `part`; None if e is no such step."""
+    """The step e of a loop, which adds floats, converted from numbers of type t, to the accumulator
+    `acc`, as a step that adds these numbers, not converted, to `part`; None if e is no such
+    step."""
     match e:
         case Let(p, value, body) if acc.name not in free(value) | {v.name for v in variables(p)}:
             inner = _narrow(body, acc, part, t)

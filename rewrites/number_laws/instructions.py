@@ -1,5 +1,5 @@
-"""Laws of instructions: a term that computes what an instruction does becomes that instruction, and
-accumulators stay in the lanes of a sub-group."""
+"""Laws of instructions. A term that computes the same as an instruction becomes that instruction,
+and accumulators stay in the lanes of a sub-group."""
 
 # key: z initial value, f folding function, x v variables
 

@@ -101,8 +101,8 @@ def panels(
     """The strategy that stores an array of `dims` dimensions in panels of `width` rows: in a panel,
     the rows are innermost, but for `lanes` elements of each row, which lie together.
 
-    `made` is applied to what is stored. With `by_step`, the last dimension, of which a sum takes
-    one in each step, is outside of the others of a panel, so that what a step reads lies together.
+    `made` is applied to what is stored. With `by_step`, the last dimension is outside of the others
+    of a panel. A sum takes one element of it in each step, so what a step reads then lies together.
     """
     laid = stored(made)
     if lanes != 1:

@@ -139,8 +139,8 @@ def _not_stored(e: Expr) -> Rewritten | None:
 
 
 def computed_here(e: Expr) -> Rewritten | None:
-    """The term e, in which arrays that other kernels would make are computed by loops where e reads
-    them."""
+    """The term e with loops that compute what other kernels would make and store, in the places
+    where e reads it."""
     if is_made(e):
         return seq(not_stored(), loops)(e)
     return skip(e) if isinstance(e, Store) else each(computed_here)(e)

@@ -14,8 +14,8 @@ from rewrites.laws.maps import inline_view
 
 
 def stored_mapped(f: Lam) -> Strategy:
-    """The strategy that applies f to all numbers that a kernel's operands store, where the kernel
-    reads nothing of them but f of each."""
+    """The strategy that applies f to all numbers of a kernel's stored operands as they are stored.
+    It does so only where the kernel reads f of each of these numbers, and nothing else of them."""
 
     def run(e: Expr) -> Rewritten | None:
         return seq(*(attempt(_mapped(f, stored)) for stored in _operands(e)))(e)

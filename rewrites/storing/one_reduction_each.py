@@ -41,9 +41,9 @@ from rewrites.storing.view_out_of_maps import stored_at
 
 @remembered
 def one_each(params: frozenset[str], form: Strategy) -> Strategy:
-    """The strategy that makes kernels with one reduction each, whose function uses nothing but its
-    operands, in the normal form that the strategy `form` makes. `params` are the names of the
-    program's parameters."""
+    """The strategy that makes kernels with one reduction each, in the normal form that the strategy
+    `form` makes. The function of each reduction uses nothing but the reduction's operands. `params`
+    are the names of the program's parameters."""
     captured = stage("what sums take from around them as operands", kernels(carried))
     return seq(separate(params, form), captured)
 
@@ -69,9 +69,9 @@ def _earlier(params: frozenset[str], e: Expr) -> Rewritten:
 
 
 def _made_at(params: frozenset[str], place: Place) -> Strategy:
-    """The strategy that stores the term at `place`; a sum whose initial value uses variables is
-    stored without that value, which is added where the sum is read. `params` are the names of the
-    program's parameters."""
+    """The strategy that stores the term at `place`. If this is a sum whose initial value uses
+    variables, the sum from the unit is stored, and the value is added where the sum is read.
+    `params` are the names of the program's parameters."""
 
     def run(e: Expr) -> Rewritten | None:
         term = get(e, place)

@@ -162,8 +162,9 @@ def _rows(params: frozenset[str], layout: Layout) -> Strategy:
 
 
 def _made_before(e: Expr) -> Rewritten | None:
-    """The map e, whose body makes windows of an array that it computes, with that array computed by
-    a map before e; None if the body makes no windows, or makes them of e's element itself."""
+    """The map e, whose body makes windows of an array that the body computes, with this array
+    computed by a map before e; None if the body makes no windows, or makes them of e's element
+    itself."""
     if not isinstance(e, Map) or not has_windows(e.f.body):
         return None
 

@@ -101,8 +101,8 @@ def transformed(e: Expr) -> Rewritten | None:
 
 
 def spectra(sums: Strategy | None) -> Strategy:
-    """The strategy that turns sums of rows which slide along each other into sums of products of
-    their spectra, which are made before.
+    """The strategy that turns sums of rows, slid along each other, into sums of products of their
+    spectra, and makes the spectra before these sums.
 
     `sums` is a law that makes sums of products of complex numbers sums of real products, in the
     form of a matrix product; None leaves them complex.

@@ -59,8 +59,8 @@ def tiles_of_sums(side: int, rows: Fragment, part: Size | None = None) -> Strate
 
 
 def _closed(e: Expr) -> tuple[Place, Place]:
-    """The places in e of the two views of arrays that depend on nothing bound in e: that of which
-    there are windows, and that of kernels."""
+    """The places in e of two views of arrays that depend on nothing bound in e: first the view that
+    windows are made of, then that of the kernels."""
     xs, gs = sorted(_views(e, free(e), HERE), key=len)
     return xs, gs
 
@@ -99,6 +99,7 @@ def _beside(steps: int, xs: Expr) -> Rewritten | None:
 
 
 def _parts_stored(e: Expr) -> Rewritten | None:
-    """The term e, which sums up parts, with the map that makes the parts stored."""
+    """The term e, a sum of parts, with the parts made by a kernel of their own, which stores
+    them."""
     place = place_where(e, lambda t: isinstance(t, Map) and isinstance(t.xs, Zip))
     return None if place is None else at(place, store())(e)
