@@ -70,8 +70,8 @@ def used_by(a: Access) -> set[Index]:
 
 
 def _falling(accesses: Mapping[str, Access], sums: Sequence[Index]) -> list[Index]:
-    """Those of the indices `sums` with a negative factor in the first access that uses them: such
-    an index is made to count down, so that the array is read forwards."""
+    """Those of the indices `sums` that have a negative factor in the first of `accesses` that uses
+    them: such an index is made to count down, so that the array is read forwards."""
     first: dict[Index, int] = {}
     for a in accesses.values():
         for x in a.coordinates:

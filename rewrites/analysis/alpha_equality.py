@@ -13,7 +13,7 @@ from ir.core.terms import children, free, over, rename, substitute, variables
 
 
 def uses(e: Expr, name: str) -> int:
-    """The number of times that a variable occurs free in e."""
+    """The number of times that the variable `name` occurs free in e."""
     if name not in free(e):
         return 0
     if isinstance(e, Var):

@@ -77,7 +77,7 @@ def several_of(p: Pattern, many: Sequence[bool]) -> list[str]:
 
 
 def joined(names: Sequence[str]) -> str:
-    """One name made of these, in order and each once, without their numbers: x_w for x and w."""
+    """One name made of `names`, in order and each once, without their numbers: x_w for x and w."""
     return "_".join(list(dict.fromkeys(map(_stem, names)))[:MOST])
 
 

@@ -66,8 +66,8 @@ def _all(
     bound: Mapping[str, str],
     found: Found,
 ) -> Iterator[Found]:
-    """All ways in which the terms es are instances of the patterns ps, with the same terms for the
-    same holes."""
+    """All ways in which the terms es are instances of the patterns ps, one by one, with the same
+    terms for the same holes; `bound` and `found` are as in `_instances`."""
     if len(ps) == len(es) == 0:
         yield found
     elif len(ps) == len(es):

@@ -41,8 +41,8 @@ class Checked:
 
 def check(p: Program, d: Derivation, values: Values, seed: int = 0) -> Checked:
     """The result of checking a derivation with these values of the parameters: the rule of each
-    step is applied again, and what each term computes is compared with what the program
-    computes."""
+    step is applied again, and what each term computes, from random inputs drawn with `seed`, is
+    compared with what the program computes."""
     d.replay()
     inputs = random_inputs(p, seed)
     expected = evaluate(p, inputs)
@@ -55,7 +55,8 @@ def check(p: Program, d: Derivation, values: Values, seed: int = 0) -> Checked:
 
 
 def means_the_same(p: Program, e: Expr, values: Values, seed: int, rounding: float = 0.0) -> bool:
-    """True if e computes what the program's own body does, on random whole numbers.
+    """True if e computes what the program's own body does, on random whole numbers drawn with
+    `seed`.
 
     `rounding` is the known error of e, in machine epsilons. If it is 0, and the program makes only
     whole numbers from whole numbers, the results must be equal.

@@ -77,8 +77,8 @@ def shown(stages: Sequence[Told], lines: int = LINES) -> list[tuple[int, Told]]:
 
 
 def outline_text(stages: Sequence[Told], lines: int = LINES) -> Iterator[str]:
-    """The lines of an outline: each stage's number, name and count of laws, and the terms before
-    and after it."""
+    """The lines of an outline of `stages`, with as many inner stages as fit in `lines` headings
+    (`shown`): each stage's number, name and count of laws, and the terms before and after it."""
     for n, (depth, s) in enumerate(shown(stages, lines), 1):
         indent = "  " * depth
         yield f"{n:3}. {indent}{s.name}   ({_laws(s.end - s.first)})"
@@ -87,7 +87,8 @@ def outline_text(stages: Sequence[Told], lines: int = LINES) -> Iterator[str]:
 
 
 def headings(stages: Sequence[Told], lines: int = LINES) -> Iterator[str]:
-    """The lines of a short outline: one for each stage, without terms."""
+    """The lines of a short outline of `stages`, without terms: one for each stage that is `shown`,
+    at most `lines` if the outermost stages are no more."""
     for n, (depth, s) in enumerate(shown(stages, lines), 1):
         yield f"{n:3}. {'  ' * depth}{s.name}   ({_laws(s.end - s.first)})"
 

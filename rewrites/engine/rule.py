@@ -103,8 +103,8 @@ def rule(law: str, rounding: Rounding = 0.0) -> Callable[[Callable[..., Expr | N
 
 
 def apply_rule(r: Rule, arguments: Mapping[str, Argument], e: Expr) -> Rewritten | None:
-    """The term e rewritten by a rule at its root, with the step; None where the rule does not
-    apply, Unsound if it changes the type."""
+    """The term e rewritten by a rule with these arguments at its root, with the step; None where
+    the rule does not apply, Unsound if it changes the type."""
     if not isinstance(e, r.looks_at):
         return None
     result = r.rewrite(e, **arguments)

@@ -51,8 +51,8 @@ class _Choice:
 
 
 def _points(terms: Sequence[Expr], rng: Random) -> Iterator[Values]:
-    """Random points of parameter values, drawn independently, without end; no point if none is
-    possible."""
+    """Random values of the parameters in `terms`, drawn independently, again and again without end;
+    none at all if no values make all arrays possible."""
     choices = _choices(terms)
     for limit in LIMITS:
         while (found := _search(choices, limit, rng)) is not None:

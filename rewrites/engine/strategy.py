@@ -15,8 +15,8 @@ P = ParamSpec("P")
 
 
 def remembered(make: Callable[P, Strategy]) -> Callable[P, Strategy]:
-    """A decorator that makes a strategy once for equal arguments, and lets it remember its result
-    for each term."""
+    """A decorator of a function `make` that makes strategies: it makes one strategy for equal
+    arguments, which remembers its result for each term."""
     kept = lru_cache(maxsize=256)(lambda *given, **named: once(make(*given, **named)))
     return cast(Callable[P, Strategy], kept)
 
@@ -27,8 +27,7 @@ def skip(e: Expr) -> Rewritten:
 
 
 def seq(*strategies: Strategy) -> Strategy:
-    """The strategy that applies the given ones one after another, and fails if one of them
-    fails."""
+    """The strategy that applies `strategies` one after another, and fails if one of them fails."""
 
     def run(e: Expr) -> Rewritten | None:
         steps: tuple[Step, ...] = ()
@@ -44,8 +43,8 @@ def seq(*strategies: Strategy) -> Strategy:
 
 
 def choice(*strategies: Strategy) -> Strategy:
-    """The strategy that applies the first of the given ones that succeeds; a rule is not tried at
-    nodes of another kind than its own."""
+    """The strategy that applies the first of `strategies` that succeeds, and fails if all fail. A
+    rule is not tried at nodes of types other than its own (`looks_at`)."""
     known: dict[type[Expr], list[Strategy]] = {}
 
     def run(e: Expr) -> Rewritten | None:
@@ -71,7 +70,8 @@ def attempt(s: Strategy) -> Strategy:
 
 
 def repeat(s: Strategy, limit: int = 10_000) -> Strategy:
-    """The strategy that applies s again and again, until it fails or changes nothing."""
+    """The strategy that applies s again and again, until it fails or changes nothing, or `limit`
+    times."""
 
     def run(e: Expr) -> Rewritten | None:
         steps: tuple[Step, ...] = ()

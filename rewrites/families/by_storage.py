@@ -19,7 +19,8 @@ from rewrites.tuning.stored_forms import IM2COL, IM2WIN, MEC, PADDED, PADDED_VIE
 
 
 def _with_windows(_: frozenset[str], strategy: Strategy) -> Strategy:
-    """The given strategy for programs with windows; it refuses programs without windows."""
+    """The strategy that applies `strategy` to programs with windows, and refuses programs without
+    windows."""
     return seq(windowed, strategy)
 
 

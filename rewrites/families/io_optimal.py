@@ -55,8 +55,9 @@ LX, LY, TR, V, TX, TY = map(named, ("lx", "ly", "tr", "v", "tx", "ty"))
 
 
 def dataflow(params: frozenset[str], choices: Choices, ahead: bool) -> Strategy:
-    """The strategy that lowers every kernel of a program in a form of the family `io-optimal`.
-    `params` are the names of the program's parameters."""
+    """The strategy that lowers every kernel of a program in a form of the family `io-optimal`. If
+    `ahead`, the next channel is loaded while this one is used. `params` are the names of the
+    program's parameters."""
     return seq(
         one_each(params, normalise),
         prepare(params, choices),
@@ -89,7 +90,8 @@ TILES = ("batch", "tiles down", "tiles across", "row tiles")
 
 def _nest(ahead: bool, dims: Dims, sums: int, channel: int) -> Strategy:
     """The strategy for the nest of maps of a kernel around `sums` nested sums; number `channel` of
-    these becomes the outermost loop."""
+    these becomes the outermost loop. If `ahead`, the next channel is loaded while this one is
+    used."""
     down, across = dims.columns[-2:-1], dims.columns[-1:]
     batch = (*dims.batch, *dims.columns[:-2])
     chunks = {"down": chunked(TY), "across": chunked(TX)} if down else {"across": chunked(TX)}
@@ -128,7 +130,8 @@ def _by_planes(e: Expr) -> Rewritten | None:
 
 def _stage(ahead: bool, t: Expr) -> Strategy:
     """The strategy that copies the operand t to local memory: a patch of the input in its own
-    order, weights with those of one work-item innermost."""
+    order, weights with those of one work-item innermost. If `ahead`, the next channel is copied
+    while this one is used."""
     if has_vectors(t):
         return staging((LX, LY), ahead)
     return copied((LX, LY), depth(type_of(t)), ahead)

@@ -86,7 +86,7 @@ def _in_fours(e: Expr) -> Rewritten | None:
 
 def _kernel(params: frozenset[str], form: Dots, e: Expr) -> Rewritten | None:
     """The kernel e lowered to dot products. Its dimensions are rows or columns by which of the two
-    operands depends on them."""
+    operands depends on them. `params` are the names of the program's parameters."""
     dims = sided(e)
     if not dims.rows and not dims.columns:
         raise Refused(

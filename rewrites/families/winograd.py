@@ -167,7 +167,8 @@ def _taps(panel: Size, d: int, by_step: bool = False) -> Strategy:
 
 def _stored(panel: Size, w: Windowed) -> Strategy:
     """The strategy that makes each stage (the transforms, the products, the results) a kernel of
-    its own, with the transform's points outermost in what is stored."""
+    its own, with the transform's points outermost in what is stored; kernels are stored in panels
+    of `panel` rows."""
     d, own, tiles = w.d, w.own, w.outer - w.own
     data = stored_as(
         labels(own=own, tiles=tiles, points=d),

@@ -203,5 +203,6 @@ def gauss() -> Bilinear:
 
 
 def _matrix(rows: str) -> Matrix:
-    """The matrix that a text writes as words of the digits 0, 1 and -1, a word for each row."""
+    """The matrix that the text `rows` writes as words of the digits 0, 1 and -1, a word for each
+    row."""
     return tuple(tuple(map(Fraction, findall("-?[01]", row))) for row in rows.split())

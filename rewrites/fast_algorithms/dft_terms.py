@@ -155,7 +155,8 @@ def irdft(zs: Expr, n: int) -> Expr:
 
 
 def _sums(xs: Expr, n: int, term: Callable[[Expr, Expr], Expr]) -> Lam:
-    """The function k -> sum over j of term(x_j, j k)."""
+    """The function k -> sum over j of term(x_j, j k), for the n elements x_j of xs; j k is taken
+    modulo n."""
 
     def one(k: Expr) -> Expr:
         pairs = Zip((xs, indices(n)))

@@ -131,8 +131,8 @@ def _apart(found: Correlation, windows: Set[str]) -> Correlation | None:
 
 
 def _ordered(parts: tuple[Expr, ...], w: str) -> int | None:
-    """The index of the part that is just the window w, if the other part does not use w; else
-    None."""
+    """The index of that one of two `parts` which is just the window w, if the other does not use w;
+    else None."""
     for i in (0, 1):
         if isinstance(parts[i], Var) and free(parts[i]) == {w} and w not in free(parts[1 - i]):
             return i
@@ -151,8 +151,9 @@ def _product(f: Lam, window: int) -> Lam | None:
 
 
 def _inner(f: Lam, window: int) -> Lam | None:
-    """The function (x, h) -> x ⊗ h, where f folds over rows of windows and rows of taps; else
-    None."""
+    """The function (x, h) -> x ⊗ h, where f folds over pairs of a row of a window and a row of
+    taps, and adds up x ⊗ h over the elements x and h of both; `window` is the place of the window's
+    row in a pair. None for other functions f."""
     found = opened(f, window)
     if found is None:
         return None

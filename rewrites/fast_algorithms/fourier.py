@@ -126,7 +126,7 @@ def in_phases(e: Expr, r: Size, turned: Turned) -> Expr | None:
 
 def _turned(f: Callable[[Expr], Expr], columns: Expr, n: int, r: int, s: int) -> Expr:
     """The array of f(column) for each of the columns of the phases' transforms, after element p of
-    column k is multiplied by the root of unity exp(s 2 pi i p k / n)."""
+    column k is multiplied by the root of unity exp(s 2 pi i p k / n); a column has r elements."""
 
     def turn(column: Expr, k: Expr) -> Expr:
         ps = indices(r)

@@ -141,7 +141,8 @@ def split_dft_tabled(e: Generate, r: Size) -> Expr | None:
 
 def _turned(f: Callable[[Expr], Expr], columns: Expr, n: int, r: int, s: int) -> Expr:
     """The array of f(column) for each of the columns of the phases' transforms, after element p of
-    column k is multiplied by the root of unity exp(s 2 pi i p k / n), from a constant table."""
+    column k is multiplied by the root of unity exp(s 2 pi i p k / n), from a constant table; a
+    column has r elements."""
     ws = [_table(_roots(n, [p * k for p in range(1, r)], s)) for k in range(n // r)]
     turns = (MakeArray(tuple(w.parts[i] for w in ws)) for i in (0, 1))
 
@@ -159,7 +160,7 @@ def _table(ws: Sequence[complex]) -> Zip:
 
 
 def _roots(n: int, ks: Sequence[int], s: int) -> list[complex]:
-    """The complex numbers exp(s 2 pi i k / n) for each k; quarters of a turn are exact."""
+    """The complex numbers exp(s 2 pi i k / n) for each k in `ks`; quarters of a turn are exact."""
 
     def root(k: int) -> complex:
         quarters, rest = divmod(4 * k % (4 * n), n)

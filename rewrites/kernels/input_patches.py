@@ -56,7 +56,7 @@ def patches(windows: Nest, chunks: Mapping[str, Strategy]) -> Nest:
 
 def _tiled(windows: Nest, name: str, chunks: Mapping[str, Strategy]) -> Nest:
     """The nest with the map of this name divided into one over tiles and one over the windows of a
-    tile."""
+    tile, by the strategy that `chunks` has for the name."""
     if not windows.count(name):
         return windows.called(name, f"tiles {name}", name)
     views = (_windows_of_tiles, _fused, perfect, simplify)

@@ -134,8 +134,9 @@ def _sliced(entry: Entry, chunks: Chunks, pixels: Nest, sums: Sequence[Size], st
 
 
 def _planes(dims: Dims, maps: Sequence[Map]) -> tuple[int, ...]:
-    """The position of the map over planes that each have windows down and across, such as channels
-    of their own; an empty tuple where windows are no views of single planes."""
+    """The position, in the nest `maps`, of the map over planes that each have windows down and
+    across, such as channels of their own; an empty tuple where windows are no views of single
+    planes."""
     planes = dims.columns[-3:-2]
     return tuple(d for d in planes if planes_inside()(maps[d]) is not None)
 

@@ -52,7 +52,8 @@ def _in_vectors(v: Size, e: Expr) -> Rewritten | None:
 
 
 def _sums(step: Strategy, e: Expr) -> Rewritten | None:
-    """The nest of sums e as loops around steps, which are spelled out where they are few."""
+    """The nest of sums e as loops around a step, which the strategy `step` lowers; loops of few
+    steps are spelled out."""
     return _loops(step, weight(prod(trips(e), start=1)) <= SHORT * LANES, e)
 
 

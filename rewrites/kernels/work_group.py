@@ -46,8 +46,8 @@ def levels(dims: int) -> tuple[Strategy, ...]:
 
 
 def _chunks(dims: int, staged: Staging) -> Strategy:
-    """The strategy that makes a sum a loop over chunks, each staged and then used by every
-    work-item."""
+    """The strategy that makes a sum a loop over chunks; each is staged by `staged` and then used by
+    every work-item, in `dims` dimensions of work-items."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Reduce):
@@ -61,7 +61,7 @@ def _chunks(dims: int, staged: Staging) -> Strategy:
 
 def _staged(dims: int, staged: Staging) -> Strategy:
     """The strategy that stages each array operand of a chunk, then makes a block for every
-    work-item."""
+    work-item; work-items have `dims` dimensions."""
 
     def run(e: Expr) -> Rewritten | None:
         step: Strategy = spread(levels(dims)[:dims], loop_nest)

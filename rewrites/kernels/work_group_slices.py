@@ -113,8 +113,8 @@ def _together(e: Expr) -> Rewritten | None:
 
 def _lanes_together(entry: Entry, tile: Sequence[str], e: Expr) -> Rewritten | None:
     """The nest of maps e over the partial sums of a block of columns, with these copied to local
-    memory in the order in which lanes hold them, so that each lane finds all parts of its own
-    results."""
+    memory in the order in which lanes hold results of the instruction `entry`, so that each lane
+    finds all parts of its own results. `tile` names the dimensions of such a result."""
     column = labels("row items", "row block", *tile, "parts")
     copied = seq(copy_deep(), spread(IN_LANES, skip), to_local())
     held = seq(lanes_open(name=entry.name, level=3), of_array(copied))

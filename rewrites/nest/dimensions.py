@@ -92,7 +92,8 @@ def roots(e: Expr) -> list[Expr]:
 
 
 def _binder(maps: Sequence[Map], term: Expr) -> int | None:
-    """The position of the innermost map that binds the variable of `term`; None if none does."""
+    """The position of the innermost of `maps` that binds the variable of `term`; None if none
+    does."""
     for d in reversed(range(len(maps))):
         if free(term) & {v.name for v in variables(maps[d].f.pattern)}:
             return d

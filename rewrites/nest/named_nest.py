@@ -60,8 +60,8 @@ class Nest:
         return self._with(ordered, stage(f"order: {', '.join(ordered.present)}", moves))
 
     def exchange(self, outer: str, inner: str, by: Strategy | None = None) -> "Nest":
-        """The nest with two neighbouring maps exchanged, by the laws of maps or by the strategy
-        `by`.
+        """The nest with its maps `outer` and `inner`, which are neighbours, exchanged, so that
+        `inner` is around `outer`: by the laws of maps or by the strategy `by`.
 
         Nothing is done where one of the two names has no map.
         """
@@ -217,8 +217,8 @@ def picked(**positions: int) -> Nest:
 
 
 def _cut(move: str, name: str, k: Size, told_as: str) -> str:
-    """The name of a stage that tiles or splits the map of a name into parts of k elements, such as
-    `tile tx columns`; `told_as`, if not empty, says in words what k is."""
+    """The name of a stage that tiles or splits (`move`) the map of a name into parts of k elements,
+    such as `tile tx columns`; `told_as`, if not empty, says in words what k is."""
     if told_as:
         return f"{move} {told_as} {name}"
     return f"{move} {name} one by one" if k == 1 else f"{move} {show_size(k)} {name}"

@@ -35,7 +35,7 @@ from rewrites.laws.views import beneath_maps
 
 
 def _rounding(name: str, parts: bool = False) -> float:
-    """The known error of a sum by the named instruction, in machine epsilons. With `parts`,
+    """The known error of a sum by the instruction `name`, in machine epsilons. With `parts`,
     operands are high and low parts of numbers: the instruction rounds only the low ones, a small
     share."""
     return TABLE[name].rounding * (LOW_SHARE if parts else 1.0)
@@ -46,8 +46,9 @@ def _rounding(name: str, parts: bool = False) -> float:
     rounding=_rounding,
 )
 def instruct(e: Expr, name: str, parts: bool = False) -> Expr | None:
-    """A term that computes what the named instruction does becomes the instruction, its operands
-    and its result in lanes. With `parts`, the operands are high and low parts of numbers."""
+    """A term that computes the same as the instruction `name` becomes the instruction, with its
+    operands and its result in lanes. With `parts`, the operands are high and low parts of
+    numbers."""
     entry = TABLE[name]
     holes = {v.name: Var(f"?{v.name}", v.type) for v in variables(entry.program.pattern)}
     program = substitute(entry.program.body, holes)
@@ -73,8 +74,9 @@ def still_in_lanes(e: AsVector) -> Expr | None:
 
 @rule("id  =  map^level fromLanes . map^level toLanes")
 def lanes_open(e: Expr, name: str, level: Size) -> Expr | None:
-    """The matrices in e, `level` dimensions inside and of the shape of an instruction's results,
-    are viewed as the lanes hold them, and then as matrices again. None if e has other types."""
+    """The matrices in e, `level` dimensions inside, are viewed as the lanes hold them, and then as
+    matrices again. None if they do not have the shape and type of results of the instruction
+    `name`."""
     assert isinstance(level, int)
     result, sums = MATRIX[name].brought[-1], variables(MATRIX[name].program.pattern)[-1]
     t = type_of(e)

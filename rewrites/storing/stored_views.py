@@ -205,13 +205,15 @@ def planar(batch: int) -> Strategy:
 
 def _rows_first(batch: int) -> Strategy:
     """The layout that stores windows of rows with the rows innermost: elements that lie below each
-    other in a window are neighbours in memory."""
+    other in a window are neighbours in memory. `batch` is the number of outer dimensions that come
+    from maps around."""
     dims = labels(batch=batch, windows=1, rows=1, columns=1)
     return stored_as(dims, ("batch", "windows", "columns", "rows"))
 
 
 def _rows_of_planes(batch: int) -> Strategy:
-    """The layout of `_rows_first` with the dimension below the windows (channels) outermost."""
+    """The layout of `_rows_first` with the dimension below the windows (channels) outermost, but
+    inside the `batch` outer dimensions, which come from maps around."""
 
     def run(e: Expr) -> Rewritten | None:
         channels = depth(type_of(e)) - batch - 3
@@ -229,7 +231,7 @@ def _rows_of_planes(batch: int) -> Strategy:
 
 def _columns_first(batch: int) -> Strategy:
     """The layout that stores all rows of one column of windows, then those of the next; windows of
-    rows overlap."""
+    rows overlap. `batch` is the number of outer dimensions that come from maps around."""
 
     def run(e: Expr) -> Rewritten | None:
         dims = labels(batch=batch, rows=1, columns=slides(e))

@@ -141,7 +141,8 @@ def _taps(e: Expr) -> Rewritten | None:
 
 
 def _taps_of_each(d: int) -> Strategy:
-    """The strategy that transforms and stores the taps of all kernels, their points outermost."""
+    """The strategy that transforms and stores the taps of all kernels, with the d dimensions of
+    their points outermost."""
 
     def run(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)

@@ -144,7 +144,8 @@ def _sum_alone(points: int) -> Strategy:
 
 
 def _in_registers(points: int) -> Strategy:
-    """The strategy that makes the sums of a block in one loop, and then the transforms of them."""
+    """The strategy that makes the sums of a block, which have `points` dimensions for each tile, in
+    one loop, and then their transforms."""
 
     def run(e: Expr) -> Rewritten | None:
         results = body(inside(seq(body(inside(attempt(in_registers))), to_seq(unrolled=True))))

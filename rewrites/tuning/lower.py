@@ -44,7 +44,7 @@ def lower(p: Program, form: Form) -> Lowering:
 
 
 def _tried(e: Expr, steps: Sequence[Step], tuning: Tuning) -> Iterator[Choice]:
-    """The values that are tried for the parameters of the lowered term e."""
+    """The values that are tried for the parameters of the lowered term e, to which `steps` led."""
     free, why = size_names(e), f"family {tuning.name} tries these"
     for name, parameter in tuning.parameters.items():
         if name in free and parameter.values:
@@ -56,8 +56,9 @@ def _tried(e: Expr, steps: Sequence[Step], tuning: Tuning) -> Iterator[Choice]:
 
 
 def _turns(steps: Sequence[Step]) -> Choice:
-    """The values that are tried for `num_blocks`, the number of groups that share rows; of several
-    values with which the busiest group gets equally many rows, only the least."""
+    """The values that are tried for `num_blocks`, the number of groups that share the rows which
+    `steps` divide. Of several values with which the busiest group gets equally many rows, only the
+    least is tried."""
     rows = set(rounded_dimensions(steps, "num_blocks")) or {1}
     counts = sorted({*rows, *(n for n in TURNS if n < max(rows))}, reverse=True)
     shares = {tuple(-(-each // n) for each in rows): n for n in counts}
