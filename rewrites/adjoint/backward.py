@@ -57,8 +57,9 @@ Arrivals = list[Arrival]
 
 @dataclass(frozen=True, slots=True)
 class Backward:
-    """The way back through a program to one parameter. With `linear`, an operation that is not
-    linear in the parameter is refused."""
+    """The way back through a program to the parameter called `parameter`. With `linear`, an
+    operation that is not linear in it is refused. `book` keeps the indices, reads and arrays that
+    are made on the way."""
 
     parameter: str
     linear: bool

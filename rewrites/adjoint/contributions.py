@@ -52,8 +52,8 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Element:
-    """The frame of a map or reduction: its pattern is bound to the element of an array at an
-    index."""
+    """The frame of a map or reduction: its pattern is bound to the element of an array at an index.
+    The frames around it are `outside`."""
 
     pattern: Pattern
     array: Expr
@@ -63,7 +63,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Named:
-    """The frame of a let: its pattern is bound to a value."""
+    """The frame of a let: its pattern is bound to a value. The frames around it are `outside`."""
 
     pattern: Pattern
     value: Expr
@@ -72,7 +72,8 @@ class Named:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
-    """The frame of a generate: its variable counts from 0 to size - 1."""
+    """The frame of a generate: its variable, `pattern`, counts from 0 to size - 1, and now is
+    `index`. The frames around it are `outside`."""
 
     pattern: Pattern
     size: int
@@ -82,7 +83,8 @@ class Counted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Running:
-    """The frame of a reduction's accumulator, whose values between two steps are not stored."""
+    """The frame of a reduction's accumulator, which `pattern` is bound to. Its values between two
+    steps are not stored. The frames around it are `outside`."""
 
     pattern: Pattern
     outside: "Scope"
@@ -94,8 +96,8 @@ Scope = Frame | None
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A contribution that has arrived at a variable of a frame, or at a parameter if `frame` is
-    None."""
+    """A contribution, `what`, that has arrived at the variable `name` of a frame, or at the
+    parameter of this name if `frame` is None."""
 
     name: str
     frame: Scope

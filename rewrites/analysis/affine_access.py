@@ -50,8 +50,8 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """A coordinate c + Σ k i over loop indices i; `loose` says that it may lie outside of its
-    array, where zeros are read."""
+    """A coordinate c + Σ k i over loop indices i: `terms` are the pairs (i, k), and `constant` is
+    c. `loose` says that it may lie outside of its array, where zeros are read."""
 
     terms: tuple[tuple[Index, int], ...]
     constant: int = 0

@@ -55,8 +55,8 @@ def check(p: Program, d: Derivation, values: Values, seed: int = 0) -> Checked:
 
 
 def means_the_same(p: Program, e: Expr, values: Values, seed: int, rounding: float = 0.0) -> bool:
-    """True if e computes what the program's own body does, on random whole numbers drawn with
-    `seed`.
+    """True if e computes what the body of p does, with these values of the parameters, on random
+    whole numbers drawn with `seed`.
 
     `rounding` is the known error of e, in machine epsilons. If it is 0, and the program makes only
     whole numbers from whole numbers, the results must be equal.

@@ -87,8 +87,8 @@ def outline_text(stages: Sequence[Told], lines: int = LINES) -> Iterator[str]:
 
 
 def headings(stages: Sequence[Told], lines: int = LINES) -> Iterator[str]:
-    """The lines of a short outline of `stages`, without terms: one for each stage that is `shown`,
-    at most `lines` if the outermost stages are no more."""
+    """The lines of a short outline of `stages`, without terms: one for each stage that `shown`
+    gives."""
     for n, (depth, s) in enumerate(shown(stages, lines), 1):
         yield f"{n:3}. {'  ' * depth}{s.name}   ({_laws(s.end - s.first)})"
 

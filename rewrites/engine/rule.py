@@ -66,8 +66,8 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One use of a rule in a derivation: its place, the term that then stands there, and the stages
-    that begin here."""
+    """One use of a rule, with its arguments, in a derivation: the place, the term that then stands
+    there, and the stages that begin with this step."""
 
     rule: Rule
     arguments: tuple[tuple[str, Argument], ...]
@@ -128,8 +128,8 @@ def _same_type(r: Rule, before: Type, result: Expr) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """A proof that `end` equals `start`: the uses of rules that lead from one to the other, in
-    order."""
+    """A proof that `end` equals `start`: the uses of rules (`steps`) that lead from one to the
+    other, in order."""
 
     start: Expr
     steps: tuple[Step, ...]

@@ -79,10 +79,10 @@ def _lowered(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
 
 
 def _rows_transformed(params: frozenset[str], form: Fine, p: Products, r: Rows) -> Strategy:
-    """The strategy that transforms rows and stores their spectra, and also stores the sums of
-    products of spectra if the form has `products`.
+    """The strategy that transforms the rows r of the products p and stores their spectra, and also
+    stores the sums of products of spectra if the form has `products`.
 
-    Where the sums slide along one more dimension, they are transformed along it too. `params` are
+    Where the sums slide along one more dimension, they are transformed along it, too. `params` are
     the names of the program's parameters.
     """
     again = form.regular and slides_again(p, r)

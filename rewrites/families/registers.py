@@ -120,8 +120,9 @@ def _flipped(e: Expr) -> Dims:
 
 
 def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
-    """The strategy that makes vectors of rows, and tiles of these, of the innermost columns and of
-    lines of columns. `params` are the names of the program's parameters."""
+    """The strategy that makes vectors of rows, and tiles of these, of the innermost columns and, if
+    the form is `tall`, of lines of columns; rows and columns are those of `dims`. `params` are the
+    names of the program's parameters."""
     columns = dims.columns if dims.rows else dims.columns[:-1]
     lines = columns[-2:-1] if form.tall else ()
     tiled = (

@@ -122,7 +122,8 @@ def _kernel(params: frozenset[str], form: Dots, e: Expr) -> Rewritten | None:
 
 def dot_forms(p: Program, views: Views, tall: Trait, tuning: Tuning) -> Iterator[Form]:
     """The forms by dot products of a program that multiplies bytes; each stores one of `views`, or
-    none."""
+    none. `tall` is the trait of forms whose blocks have two dimensions of columns, and `tuning` the
+    tuning that all these forms have."""
     for name in of_its_bytes(p, DOTS):
         meaning = f"four products by the instruction {name}"
         trait = Trait(name.replace("_", "-"), meaning, instruction=name)

@@ -46,7 +46,8 @@ LONGEST = 1 << 15  # of a transform: products of two of its indices are ints
 
 
 def product(zs: Expr, ws: Expr) -> Expr:
-    """The term z conj w for the complex numbers of two arrays, element by element."""
+    """The term z conj w for the complex numbers z of the array zs and w of ws, element by
+    element."""
     return each(lambda z, w: times(conjugate(w), z), zs, ws)
 
 

@@ -123,8 +123,8 @@ def _nested(acc: Expr, x: Expr, y: Expr, deeper: int) -> Expr:
 
 
 def combined(matrix: Matrix, b: Expr) -> Expr:
-    """The rows that a matrix makes of planes: [[re]n, [im]n] -> [c re + d im]n for each of its rows
-    (c, d)."""
+    """The rows that a matrix makes of the planes b: [[re]n, [im]n] -> [c re + d im]n for each of
+    its rows (c, d)."""
     rows = [_combination(row, b) for row in matrix]
     return Split(size_of(At(0, b)), reduce(lambda done, row: Concat(done, row), rows))
 

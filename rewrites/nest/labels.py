@@ -22,7 +22,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The names of dimensions, outermost first; each name occurs once."""
+    """The labels of dimensions, outermost first (`all`); each name occurs once."""
 
     all: tuple[Label, ...]
 

@@ -33,7 +33,8 @@ COUNTED = {1: "one", 2: "two", 3: "three"}  # in names of stages, which have no 
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """The strategy that makes a nest of maps which have these labels, outermost first."""
+    """The strategy, `steps` one after another, that makes a nest of maps with these labels,
+    outermost first."""
 
     labels: Labels
     steps: tuple[Strategy, ...] = ()

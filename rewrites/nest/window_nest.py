@@ -122,8 +122,8 @@ def _oriented(dims: Dims, e: Expr) -> Dims:
 
 
 def _lead(columns: tuple[int, ...], e: Expr) -> int:
-    """The number of columns, such as images, before the first that goes over windows; Refused
-    without windows."""
+    """The number of dimensions of columns, such as images, before the first one that windows slide
+    along; Refused if windows slide along none."""
     maps = nest(e)
     slides = [n for n, i in enumerate(columns) if isinstance(maps[i].xs, Slide)]
     if not slides:

@@ -53,7 +53,7 @@ def lost_narrowed(name: str) -> float:
     rounding=lost_in_parts,
 )
 def in_parts(e: Expr, name: str) -> Expr | None:
-    """A term x y + z that the named instruction would compute, but for the type of its numbers,
+    """A term x y + z that the instruction `name` would compute, but for the type of its numbers,
     floats, becomes three uses of the instruction's program: for low x and high y, high x and low y,
     and high x and high y. The two small products are added first, or, where low parts are larger
     than the rests that they stand for, by themselves; the product of the low parts is left out."""
@@ -90,7 +90,7 @@ def _plus(xs: Expr, ys: Expr, share: float) -> Expr:
 
 @rule("Σ x y  =  Σ float (h(x)) float (h(y)),  h the nearest number of few bits", lost_narrowed)
 def narrowed(e: Expr, name: str) -> Expr | None:
-    """A term x y + z that the named instruction, of bfloats or halves, would compute, but for the
+    """A term x y + z that the instruction `name`, of bfloats or halves, would compute, but for the
     type of its numbers, floats, becomes the instruction's program of the bfloats or halves nearest
     to x and y."""
     found, t = _operands(name, e), operand_type(name)

@@ -23,7 +23,7 @@ EXACT = 2**24  # floats hold every whole number up to this
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A term of whole numbers, and the least and the largest number that it may be."""
+    """A term e of whole numbers, and the least and the largest (`most`) that it may be."""
 
     e: Expr
     least: int

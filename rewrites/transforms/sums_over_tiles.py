@@ -99,7 +99,8 @@ def _rewritten(
 
 def _is_long(e: Expr, p: Products, found: list[Rows], side: Side) -> bool:
     """True if e is maps around a sum over the places of windows and nothing else, windows have more
-    places than there are windows, in each dimension, and `side` finds a tile for their sizes."""
+    places than there are windows, in each dimension, and `side` finds a tile for their sizes. p are
+    the products that e sums up, and `found` the dimensions along which windows slide."""
     core = e
     while isinstance(core, Map):
         core = core.f.body
@@ -123,8 +124,9 @@ def _side(n: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Tiled:
-    """Products over tiles: the array that windows slide along and the kernels, each with tiles
-    innermost, the positions of the maps over planes, windows and kernels, and the tiles' sides."""
+    """Products over tiles: the array xs that windows slide along and the kernels gs, each with
+    tiles innermost, the positions of the maps over planes, windows and kernels, and the tiles'
+    sides."""
 
     xs: Expr
     gs: Expr

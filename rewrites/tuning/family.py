@@ -28,8 +28,8 @@ ALONE_ON_A_GPU = 0.125  # how often work-groups of one work-item that does much 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A number that is tuned: what it counts, and the values worth trying; without values, all
-    divisors are."""
+    """A number that is tuned: what it counts (`meaning`), and the values worth trying; without
+    values, all divisors of a size are tried."""
 
     meaning: str
     values: tuple[int, ...] = ()
@@ -172,8 +172,9 @@ class Products(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family, a way to lower programs; `forms` lists its forms for a program, and `stores` has
-    traits of views that all its forms store.
+    """A family, a way to lower programs. `meaning` says which, for people; `forms` lists its forms
+    for a program, `products` is the kind of products that it makes, and `stores` has traits of
+    views that all its forms store.
 
     Families that are not `by_default` take their forms from others, so they are explored only if
     asked for.

@@ -40,8 +40,9 @@ def balanced(block: Block, known: Amounts) -> Iterator[Requirement]:
 
 
 def near_volume(e: Expr, constants: frozenset[str], block: Block, known: Amounts) -> Requirement:
-    """The requirement that the lowered term e moves little more data than the dataflow; both sides
-    of the inequality are squared. Copies of the `constants` do not count."""
+    """The requirement that the lowered term e, in blocks of the sizes `block`, moves little more
+    data than the dataflow does for the amounts of work `known`; both sides of the inequality are
+    squared. Copies of the `constants` do not count."""
     (xy, z), r = block, known.reuse
     moved = staged(e) + stored(e, constants) + beside(blocks(e) * xy * z, known)
     most = 2 * MOST * known.products

@@ -9,8 +9,8 @@ from rewrites.engine.rule import Derivation
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """The relation a <= b that a variant must satisfy to be worth having; its types do not demand
-    it."""
+    """The relation a <= b that a variant must satisfy to be worth having, and the reason (`why`).
+    The types of its term do not demand it."""
 
     a: Size
     b: Size
@@ -19,8 +19,8 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The values at which a parameter is tried, and the reason; no value left out between two of
-    them is better than both."""
+    """The values at which a parameter is tried, and the reason (`why`). Values between these were
+    left out because none of them is better than both of its neighbours."""
 
     parameter: str
     values: tuple[int, ...]
@@ -41,11 +41,12 @@ Block = tuple[Size, Size]  # the pixels and the channels of the results that a w
 
 @dataclass(frozen=True, slots=True)
 class Lowering:
-    """A program lowered by a family, with parameters, and the derivation that proves it equal to
-    its source.
+    """A program lowered by a form of a family, with parameters, and the derivation that proves it
+    equal to its source.
 
-    `choices` are values to try of its parameters, `kept` and `block` the results that a work-item
-    and a work-group make, `at_once` the work-groups that local memory must hold together.
+    `choices` are values to try of its parameters, `requirements` what they must satisfy besides
+    what types demand, `kept` and `block` the results that a work-item and a work-group make,
+    `at_once` the number of work-groups that local memory must hold together.
     """
 
     family: str
