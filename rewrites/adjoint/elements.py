@@ -155,8 +155,8 @@ def _padded(l: int, xs: Expr, scope: Scope, at: Place, path: Path, book: Noteboo
 
 
 def kept(e: Expr, scope: Scope, at: Place, path: Path, book: Notebook) -> Expr:
-    """The number that the leaf `path` of e has at the coordinates `at`, as a read of an array that
-    is made before and holds the values of e for all values of the variables in scope."""
+    """The number that the leaf `path` of e has at the coordinates `at`, as a read of an array. That
+    array is made before, and holds the values of e for all values of the variables in scope."""
     base, place = outward(e, scope)
     return book.read(leaf(book.named("kept", base), path), (*place, *at))
 

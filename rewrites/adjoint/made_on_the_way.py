@@ -42,8 +42,8 @@ def met(e: Expr, scope: Scope, all_: Sequence[Contribution], book: Notebook) -> 
 
 
 def sums(c: Contribution, e: Expr, scope: Scope, book: Notebook) -> bool:
-    """True if a contribution to e sums over an index that occurs neither in its coordinates nor in
-    those of the array elements that e depends on."""
+    """True if a contribution to e sums over an index that none of its coordinates has. The
+    coordinates of the array elements that e depends on count as its coordinates, too."""
     placed = {*context(e, scope, book), *(i for a in c.coordinates for i, _ in a.terms)}
     return not placed.issuperset(c.indices)
 

@@ -41,8 +41,8 @@ def adjoint(p: Program, name: str) -> Program:
 
 
 def gradient(p: Program, name: str) -> Program:
-    """The program that takes a cotangent of p's result and those of p's parameters that it needs,
-    and gives the cotangent of the parameter `name` (reverse mode)."""
+    """The program that gives the cotangent of the parameter `name` (reverse mode). It takes a
+    cotangent of p's result, and the values of those of p's parameters that it needs."""
     return _backward(p, name, linear=False)
 
 
@@ -76,9 +76,9 @@ def _simpler(e: Expr) -> Expr:
 
 
 def _edges_named(e: Expr, taken: frozenset[str]) -> tuple[Expr, frozenset[str]]:
-    """The term e with a let for each array that repeats or reorders elements of parameters, so that
-    contributions to all uses of the array are added up before they are handed back; and the names
-    `taken`, with those of the lets."""
+    """The term e with a let for each array that repeats or reorders elements of parameters; and the
+    names `taken`, with those of the lets. So contributions to all uses of such an array are added
+    up before they are handed back."""
     params = free(e)
     edges = [s for s in subterms(e) if isinstance(s, PadEdge | Reorder) and free(s) <= params]
     for array in dict.fromkeys(edges):

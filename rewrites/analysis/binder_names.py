@@ -82,8 +82,8 @@ def joined(names: Sequence[str]) -> str:
 
 
 def element_of(xs: Expr) -> str:
-    """A name for an element of the array xs: the singular of the array's name if that is a plural,
-    or else what its views or its type say, such as window, row or element."""
+    """A name for an element of the array xs: the singular of the array's name if that is a plural.
+    Otherwise a word from the array's views or its type, such as window, row or element."""
     match xs:
         case Map(f, _):
             return value_of(f.body)

@@ -1,4 +1,5 @@
-"""The terms of one kernel, and its kind: whether it sums up, or computes each element by itself."""
+"""The terms of one kernel, and the question whether it sums up, or computes each element by
+itself."""
 
 # key: e term, f function
 

@@ -119,8 +119,8 @@ Env = Mapping[str, "Degrees"]
 
 
 def _degree(e: Expr, env: Env) -> Degrees:
-    """The degrees in x and h of each number that e computes, in a tuple for a tuple; NotLinear if
-    there are none."""
+    """The degrees, in x and h, of the numbers that e computes: a tuple of degrees if e is a tuple.
+    `env` has the degrees of variables. NotLinear if a number has no degrees."""
     if not free(e) & env.keys():
         return None if _is_zero(e) else Degree(0, 0)
     match e:

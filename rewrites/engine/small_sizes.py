@@ -171,8 +171,8 @@ def cuts(written: Values) -> Iterator[Values]:
 
 
 def alike(whole: Expr, small: Expr) -> bool:
-    """True if every array length of the term `small` is at least `SIDE`, or equals the length of
-    the same array in `whole` where that is less."""
+    """True if every array of the term `small` has at least `SIDE` elements, or as many as the same
+    array in `whole` if those are fewer."""
     pairs = zip(sizes_of(whole), sizes_of(small), strict=False)
     return all(b >= min(a, SIDE) for a, b in pairs if isinstance(a, int) and isinstance(b, int))
 

@@ -61,8 +61,9 @@ class Fine:
 
 
 def kernel(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
-    """The kernel e lowered: transforms of rows are spread over work-items, products of spectra made
-    as the form says. `params` are the names of the program's parameters."""
+    """The kernel e lowered: if it makes transforms of rows, these are spread over work-items; if it
+    makes products of spectra, it is lowered by the family that the form says. `params` are the
+    names of the program's parameters."""
     if not _transforms(e):
         if form.products is None or not has_reduction(e):
             return plain(e)

@@ -98,8 +98,8 @@ def whole(e: Expr) -> Rewritten | None:
 def _sides(e: Expr) -> Dims:
     """The dimensions of the nest e as batch, rows and columns: those of `sided`, with one
     exception. If no operand tells rows from columns, and the rows would be a map along which
-    windows slide, or one over parts of sums, then the innermost other map is the rows, or nothing
-    is if there is no other map."""
+    windows slide, or one over parts of sums, then another map is the rows: the innermost, or none
+    if there is no other."""
     dims, maps = sided(e), nest(e)
     tiled = _slid(maps) | parts_of(maps)
     if classify(e).rows or not tiled & set(dims.rows):
@@ -175,9 +175,9 @@ def _chunks(lengths: Sequence[Size], slides: Sequence[Slide | None]) -> list[Str
 
 
 def _chunk(n: Size, slide: Slide | None, suffix: str) -> Strategy:
-    """The strategy that cuts a map over n windows into chunks, each of the windows in a tile of
-    `theta` elements (or `theta` results where nothing slides); `suffix` ends the names of this
-    dimension's parameters."""
+    """The strategy that cuts a map over n windows into chunks: those of the windows in a tile of
+    `theta` elements, or chunks of `theta` results where nothing slides. `suffix` ends the names of
+    this dimension's parameters."""
     if n == 1:
         return split_map(k=1)
     theta, rho = named("theta" + suffix), named("rho" + suffix)

@@ -1,5 +1,5 @@
 """A law that turns sums of products over windows, however the program views its arrays, into sums
-over the windows of one plane, whose elements are numbers or arrays of channels."""
+over the windows of one plane. The plane's elements are numbers or arrays of channels."""
 
 # key: e term, p its products, x g operands, w window, v place in a window, r rows
 

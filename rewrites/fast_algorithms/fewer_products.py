@@ -140,8 +140,8 @@ def _ordered(parts: tuple[Expr, ...], w: str) -> int | None:
 
 
 def _product(f: Lam, window: int) -> Lam | None:
-    """The function (x, h) -> x ⊗ h of a fold f that adds x ⊗ h, x being the part number `window` of
-    the pairs that it goes over; None if f is no such fold."""
+    """The function (x, h) -> x ⊗ h of a fold f over pairs that adds x ⊗ h, where x is the part
+    number `window` of a pair; None if f is no such fold."""
     found = opened(f, window)
     if found is None:
         return None

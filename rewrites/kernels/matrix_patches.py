@@ -53,9 +53,9 @@ TILE = ("rows of a tile", "columns of a tile")
 
 def staged_nest(entry: Entry, chunks: Chunks, dims: Dims, e: Expr) -> Nest:
     """The nest that lowers the kernel e, whose rows and columns are in `dims`, to the instruction
-    `entry`, with the patch under a group's pixels staged chunk by chunk, as `chunks` says. Refused
-    if `chunks` asks to spell out all sums of a chunk, but these are so few that they are spelled
-    out without that."""
+    `entry`. The patch under a group's pixels is staged chunk by chunk, as `chunks` says. Refused if
+    `chunks` asks to spell out all sums of a chunk, but these are so few that they are spelled out
+    without that."""
     sums, staged = trips(reduction(e)), _columns_operand(dims, e)
     if chunks.spelled and len(sums) <= UNROLLED:
         raise Refused(

@@ -124,9 +124,9 @@ def side_by_side(items: Items, ahead: bool, vector: Size | None = None) -> Strat
 
 
 def copied(items: Items, dims: int, ahead: bool, unrolled: bool = True) -> Strategy:
-    """The strategy that copies an array of `dims` dimensions to local memory, in the order in which
-    it lies, in rounds of all work-items, unrolled or not; if `ahead`, a chunk is copied while the
-    one before it is used."""
+    """The strategy that copies an array of `dims` dimensions to local memory, without changing its
+    order, in rounds of all work-items, unrolled or not; if `ahead`, a chunk is copied while the one
+    before it is used."""
     return flattened(dims, seq(copy(), in_rounds(items, unrolled), to_local(ahead=ahead)))
 
 

@@ -56,7 +56,7 @@ def in_slices(p: Size) -> Strategy:
 
 def slices(staged: Staging, k: Size) -> Strategy:
     """The strategy in which every slice of a group makes its part of the block, by chunks of k
-    steps that `staged` copies to local memory; then the sums are completed by columns."""
+    steps; `staged` copies these to local memory. Then the sums are completed by columns."""
     parts = (
         standing("column block", "column items", "row items", "row block", "parts")
         .order("parts", "column items", "row items", "column block", "row block")
@@ -112,8 +112,8 @@ def _together(e: Expr) -> Rewritten | None:
 
 
 def _lanes_together(entry: Entry, tile: Sequence[str], e: Expr) -> Rewritten | None:
-    """The nest of maps e over the partial sums of a block of columns, with these copied to local
-    memory in the order in which lanes hold results of the instruction `entry`, so that each lane
+    """The nest of maps e over the partial sums of a block of columns, with these sums copied to
+    local memory in the order in which lanes hold results of the instruction `entry`. So each lane
     finds all parts of its own results. `tile` names the dimensions of such a result."""
     column = labels("row items", "row block", *tile, "parts")
     copied = seq(copy_deep(), spread(IN_LANES, skip), to_local())

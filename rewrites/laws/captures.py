@@ -15,8 +15,8 @@ from rewrites.laws.lower import replaced
 
 @rule("reduce z f_x xs  =  reduce z (acc, (x', y) -> f_y acc x') (zip xs (generate n (i -> x)))")
 def carry(e: Reduce, x: Expr) -> Expr | None:
-    """The reduction e as one over its elements zipped with copies of x, a term that e's function
-    uses and that is the same at every step; None if the function does not use x."""
+    """The reduction e as one over its elements zipped with copies of x, a term in e's function with
+    the same value at every step; None if the function does not use x."""
     match e:
         case Reduce(z, Lam((acc, p), body) as f, xs):
             if not free(x) or not free(x) <= free(f):

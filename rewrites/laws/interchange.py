@@ -123,9 +123,8 @@ def _turned(p: Pattern, xs: Expr, parts: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 def _beside(p: Pattern, f: Lam, xs: Expr, c: Expr, zipped: bool) -> Map:
-    """The map of (x, y) -> f y over xs zipped with the column c, for a function f that may use x,
-    which the pattern p binds. If `zipped`, c is a tuple of arrays, and each becomes a part of the
-    zip."""
+    """The map of (x, y) -> f y over xs zipped with the column c; p is the pattern of x, whose
+    variables f may use. If `zipped`, c is a tuple of arrays, and each becomes a part of the zip."""
     ps, whole = (p, xs.parts) if isinstance(xs, Zip) and isinstance(p, tuple) else ((p,), (xs,))
     q = f.pattern if zipped and isinstance(f.pattern, tuple) else (f.pattern,)
     own = tuple(Get(i, c) for i in range(len(q))) if zipped else (c,)
@@ -134,8 +133,8 @@ def _beside(p: Pattern, f: Lam, xs: Expr, c: Expr, zipped: bool) -> Map:
 
 @rule("map (x -> map (y -> e) ys(x)) xs  =  map (ps -> map ((x, y) -> e) ps) (pairs of x, y)")
 def pair(e: Map) -> Expr | None:
-    """A map over x, whose inner map goes over elements y of an array that depends on x, becomes a
-    map over rows of pairs (x, y)."""
+    """A map over x of a map over y, where the array of the y depends on x, becomes a map over rows
+    of pairs (x, y)."""
     match e:
         case Map(Lam(p, Map(g, ys)), xs) if not (isinstance(p, Var) and ys == p):
             rows = Map(Lam(p, _paired(p, g, ys)), xs)
@@ -157,7 +156,8 @@ def _paired(p: Pattern, g: Lam, ys: Expr) -> Expr:
 )
 def collapse(e: Map) -> Expr | None:
     """Two nested maps, over x and inside it over y, become one over the pairs (x, y), whose results
-    are split into rows again; where the inner function does not use x, it goes over the y alone."""
+    are split into rows again; where the inner function does not use x, the one map goes over the y
+    alone."""
     match e:
         case Map(Lam(p, Map(f, ys)), xs):
             n = size_of(ys)

@@ -92,8 +92,8 @@ def _outermost(e: Expr, d: int) -> Expr:
 
 
 def _of_parts(parts: Expr, found: _Fixed) -> Expr:
-    """The view whose element is `found`, as a map over `parts`, the indices or chunks of an array's
-    dimension."""
+    """The view with `found` as its element, as a map over `parts`: the array of all planes, or of
+    all chunks, from which the elements are made."""
     return Map(lam("plane", elem_of(parts), lambda p: substitute(found.e, {MARK: p})), parts)
 
 

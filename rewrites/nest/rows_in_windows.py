@@ -66,15 +66,15 @@ class Rows:
 
     @property
     def length(self) -> int:
-        """The length of the Fourier transform of a row: the least power of two that is no less than
-        each of the lengths of a row of data (without the zeros that both its ends share), of a row
-        of taps, and of a row of results."""
+        """The length of the Fourier transform of a row: the least power of two that holds a row of
+        data (without the zeros that both its ends share), a row of taps, and a row of results, each
+        by itself."""
         return length(max(self.row - self._zeros, self.dense_taps, self.window.size))
 
     @property
     def shared(self) -> int:
-        """The number of zeros that are left out at each end of a row of data, because zeros that
-        the transform adds stand for those of both ends. It is 0 where that makes the transform no
+        """The number of zeros that are left out at each end of a row of data: the transform adds
+        zeros, which stand for those of both ends. It is 0 where that makes the transform no
         shorter."""
         return self._zeros if self.length < length(self.row) else 0
 

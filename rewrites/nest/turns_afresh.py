@@ -18,8 +18,8 @@ TERMS = "terms"  # the parameter that counts the terms of a turn
 
 def turns_afresh(e: Expr) -> Rewritten:
     """The lowered term e in which each turn of the innermost loops has a sum of its own, in the
-    narrow type of what it adds. A loop that is inside no other is first cut into turns of `terms`
-    steps. Refused if there is no loop that only adds up narrow numbers."""
+    narrow type of the numbers that it adds. A loop that is inside no other is first cut into turns
+    of `terms` steps. Refused if there is no loop that only adds up narrow numbers."""
     cut = seq(split_loop(k=named(TERMS)), of_function(sum_afresh()))
     afresh = everywhere(when(_is_innermost, choice(sum_afresh(), cut)))
     found = stage("turns of loops summed up afresh", afresh)(e)

@@ -144,8 +144,8 @@ def _plain(e: Expr) -> Expr:
 
 @rule("reduce z (acc -> reduce acc ⊕ g)  =  reduce z (acc -> reduce 0 ⊕ g ⊕ acc)")
 def afresh(e: Reduce) -> Expr | None:
-    """A sum each of whose steps itself sums up onto the accumulator becomes one whose steps sum up
-    from the unit, and then add their result to the accumulator."""
+    """A sum of sums, in which each step goes on from the accumulator, becomes one in which each
+    step sums up from the unit, and then adds its result to the accumulator."""
     match e:
         case Reduce(z, Lam((Var(acc, t) as a, p), Reduce(Var(first), f, xs)), ys) if first == acc:
             found = _innermost(f)

@@ -29,9 +29,10 @@ Side = tuple[int, ...]  # the position of a map, or none
 def relay(
     constants: frozenset[str], flipped: bool, vectors: Size, others: Size, lanes: Size
 ) -> Strategy:
-    """The strategy that stores, in each kernel, the `constants` that vectors go over in panels of
-    `vectors` rows, `lanes` elements of a row together, and its other constants in panels of
-    `others` rows. Vectors go over the rows of the nest, or, if `flipped`, over its columns."""
+    """The strategy that stores, in each kernel, the `constants` in panels: those that vectors go
+    over in panels of `vectors` rows, with `lanes` elements of a row together, and the other ones in
+    panels of `others` rows. Vectors go over the rows of the nest, or, if `flipped`, over its
+    columns."""
 
     def run(e: Expr) -> Rewritten | None:
         done = kernels(partial(each, common(e)))(e)

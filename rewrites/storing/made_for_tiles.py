@@ -58,8 +58,8 @@ def _is_of_made(maps: Sequence[Map], t: Expr) -> bool:
 
 
 def _named(maps: int, held: Callable[[Expr], Strategy]) -> Strategy:
-    """The strategy that, inside `maps` maps, binds each operand that another kernel makes to a
-    name, by a let, and applies held(operand) to the let's value."""
+    """The strategy that, inside `maps` maps, puts each operand made by another kernel in a let, and
+    applies held(operand) to the let's value."""
 
     def run(e: Expr) -> Rewritten | None:
         around = nest(e)[:maps]
@@ -108,8 +108,8 @@ def _arrays_of_made(maps: Sequence[Map]) -> Iterator[Expr]:
 
 
 def _overlaps(array: Expr) -> bool:
-    """True if a slide of the kernel in which `array` is a view makes windows that share elements
-    (or leave gaps), not chunks side by side."""
+    """True if a slide in `array`, not counting those below a `store`, makes windows that share
+    elements or leave gaps: they are not chunks side by side."""
     return any(isinstance(s, Slide) and s.size != s.step for s in own_terms(array))
 
 

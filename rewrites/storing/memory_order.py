@@ -37,8 +37,8 @@ def in_order(params: frozenset[str], names: Sequence[str]) -> Strategy:
 
 
 def _rows_before(params: frozenset[str], e: Expr) -> Rewritten | None:
-    """The term e with each operand that is a view of one row (`rows` of the nest) made a view of
-    all rows, outside of the maps, so that it can be laid out anew. `params` are the names of the
+    """The term e after each operand that is a view of one row (`rows` of the nest) has become a
+    view of all rows, outside of the maps: so it can be laid out anew. `params` are the names of the
     program's parameters."""
     try:
         r, dims = reduction(e), classify(e)

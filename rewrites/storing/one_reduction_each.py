@@ -69,9 +69,9 @@ def _earlier(params: frozenset[str], e: Expr) -> Rewritten:
 
 
 def _made_at(params: frozenset[str], place: Place) -> Strategy:
-    """The strategy that stores the term at `place`. If this is a sum whose initial value uses
-    variables, the sum from the unit is stored, and the value is added where the sum is read.
-    `params` are the names of the program's parameters."""
+    """The strategy that stores the term at `place`. A sum whose initial value uses variables is
+    stored without that value; it is added to what is read of the store. `params` are the names of
+    the program's parameters."""
 
     def run(e: Expr) -> Rewritten | None:
         term = get(e, place)

@@ -123,8 +123,8 @@ sunk: Strategy = exhaust(
 
 
 def _copies(params: frozenset[str]) -> Strategy:
-    """The strategy that stores a padded copy of each program parameter, of those named in `params`,
-    that a term pads for tiles (by the primitive `pad_any`)."""
+    """The strategy that stores a padded copy of each of the program's parameters that a term pads
+    by `pad_any`, as room for tiles. `params` are the names of the program's parameters."""
     return repeat(_copy(params))
 
 

@@ -172,12 +172,11 @@ class Products(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family, a way to lower programs. `meaning` says which, for people; `forms` lists its forms
-    for a program, `products` is the kind of products that it makes, and `stores` has traits of
-    views that all its forms store.
+    """A family, a way to lower programs, which `meaning` describes.
 
-    Families that are not `by_default` take their forms from others, so they are explored only if
-    asked for.
+    `forms` lists its forms for a program. `products` is the kind of products that it makes.
+    `stores` has traits of views that all its forms store. Families that are not `by_default` take
+    their forms from others, so they are explored only if asked for.
     """
 
     name: str

@@ -52,8 +52,8 @@ def near_volume(e: Expr, constants: frozenset[str], block: Block, known: Amounts
 
 def beside(made: Size, known: Amounts) -> Size:
     """The number of elements that results need besides the operands of their sums, such as biases,
-    less those that the volume of the dataflow leaves room for; `made` is the number of results,
-    with those that rounding adds."""
+    less those for which the volume of the dataflow, times `MOST`, leaves room; `made` is the number
+    of results, with those that rounding adds."""
     spare = (MOST - 1) * known.results + MOST * known.others
     over = max(0, known.beside * known.results - spare)
     return known.beside * (made - known.results) + over

@@ -44,9 +44,10 @@ class Lowering:
     """A program lowered by a form of a family, with parameters, and the derivation that proves it
     equal to its source.
 
-    `choices` are values to try of its parameters, `requirements` what they must satisfy besides
-    what types demand, `kept` and `block` the results that a work-item and a work-group make,
-    `at_once` the number of work-groups that local memory must hold together.
+    `choices` are values to try of its parameters. `requirements` are relations that the values must
+    satisfy, although types do not demand it. `kept` and `block` are the results that a work-item
+    and a work-group make, and `at_once` the number of work-groups that local memory must hold
+    together.
     """
 
     family: str

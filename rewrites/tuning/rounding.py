@@ -31,8 +31,8 @@ def rounding(steps: Iterable[Step]) -> Iterator[Requirement]:
 
 
 def _worthwhile(more: Size, n: Size, spare: int) -> Requirement:
-    """The requirement that `more`, the number of elements that rounding adds to a dimension of n,
-    is at most a quarter of the sum n + spare.
+    """The requirement that rounding adds few elements to a dimension of n: their number, `more`, is
+    at most a quarter of n + `spare`.
 
     Padding that is itself a parameter may double the dimension.
     """
