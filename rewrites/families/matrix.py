@@ -96,8 +96,8 @@ def matrix(params: frozenset[str], form: Matrix) -> Strategy:
 
 
 def _tiled(form: Matrix) -> Strategy:
-    """The strategy that turns sums over images into sums over tiles of these, and stores the tiles;
-    it changes nothing if the form has no `tiles`."""
+    """The strategy that turns sums over images into sums over stored tiles of these; it changes
+    nothing if the form has no `tiles`."""
     if form.tiles is None:
         return skip
     rows = MATRIX[form.instruction].brought[0]
@@ -106,7 +106,7 @@ def _tiled(form: Matrix) -> Strategy:
 
 def _relaid(form: Matrix) -> Strategy:
     """The strategy that stores constants in the order in which the lanes of the form's instruction
-    hold them; it changes nothing if the form relays no constants."""
+    hold them; it changes nothing if the form relays none."""
     if not form.choices.relaid:
         return skip
     rows = MATRIX[form.instruction].brought[0]

@@ -63,6 +63,6 @@ def block(first: int, last: int, left: int = 0) -> Strategy:
 
 
 def share_chunks(first: int, last: int) -> Strategy:
-    """The strategy that moves the maps from `first` to `last` inside all reductions but the
-    innermost."""
+    """The strategy that moves the maps from position `first` to `last` inside all reductions but
+    the innermost."""
     return block(first, last, left=1)

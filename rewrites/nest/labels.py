@@ -103,11 +103,10 @@ def brought(order: Sequence[int]) -> Iterator[int]:
 
 
 def sorting(order: Sequence[int]) -> Iterator[int]:
-    """The fewest exchanges of neighbouring dimensions that bring dimension order[i] to position i,
-    for all i, those at inner positions first; an exchange of the dimensions at n and n + 1 is given
-    as n.
+    """The fewest exchanges of neighbouring dimensions that bring dimension order[i] to position i
+    for all i, inner positions first; an exchange of the dimensions at n and n + 1 is given as n.
 
-    This is the sequence for moves on a nest of maps; `brought` gives that for views.
+    Moves on a nest of maps are made in this sequence, moves on views in that of `brought`.
     """
     ranks = [order.index(n) for n in range(len(order))]
     for end in reversed(range(len(ranks))):

@@ -38,7 +38,8 @@ in_place: Strategy = exhaust(when(_names_stored, inline_once()))
 
 
 def is_made(e: Expr) -> bool:
-    """True if e is stored by another kernel that sums up; a copy, without sums, does not count."""
+    """True if e is a `store` of what another kernel sums up; a copy, without sums, does not
+    count."""
     return isinstance(e, Store) and has_reduction(e.e)
 
 

@@ -89,7 +89,7 @@ def _makes(part: Expr, view: Expr) -> bool:
 
 
 def bound_around(e: Expr, place: Place) -> frozenset[str]:
-    """The names that functions and lets around a place in e bind there."""
+    """The names that the functions and lets around a place in e bind."""
     names = frozenset[str]()
     for n in range(len(place)):
         binder = get(e, place[:n])

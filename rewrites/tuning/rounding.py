@@ -17,8 +17,8 @@ WORK_ITEMS = frozenset({"lx", "ly", "p"})  # work-items of a group
 
 
 def rounding(steps: Iterable[Step]) -> Iterator[Requirement]:
-    """The requirements that the dimensions which `steps` round up to make tiles fit get few more
-    elements; one for each number of elements that is added."""
+    """The requirements that rounding up wastes little: one for each number of elements that `steps`
+    add to a dimension to make tiles fit."""
     seen: set[Size] = set()
     for step in steps:
         if step.rule in (round_map, extend_map) and isinstance(step.term, PadEdge):
