@@ -91,7 +91,7 @@ def _kernel(params: frozenset[str], form: Lift, sums: Strategy, e: Expr) -> Rewr
 
 
 def whole(e: Expr) -> Rewritten | None:
-    """The sum e as a sum of a single part, which has all of e's elements; None if e is no sum."""
+    """The sum e as a sum of one part, a sum over all elements of e; None if e is no sum."""
     return partial_reduce(k=size_of(e.xs))(e) if isinstance(e, Reduce) else None
 
 

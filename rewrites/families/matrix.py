@@ -145,8 +145,7 @@ GROUPS = ("batch", "column tiles", "row tiles")
 
 def _nest(entry: Entry, parts: Parts, dims: Dims) -> Nest:
     """The nest of maps over tiles of the instruction `entry`, several for a sub-group, and several
-    sub-groups for a group; rows and columns are those of `dims`, and `parts` says which parts of
-    numbers are multiplied."""
+    sub-groups for a group; `parts` says which parts of numbers are multiplied."""
     (steps, rows), (_, columns) = (f.sides for f in entry.fragments[:2])
     tiles = (
         arranged(batch=dims.batch, columns=dims.columns, rows=dims.rows)

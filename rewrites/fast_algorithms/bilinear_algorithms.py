@@ -116,11 +116,11 @@ def _product_at(p: Fraction, points: Sequence[Fraction], m: int, r: int) -> Colu
 
 
 def _folded(a: Row, g: Row, b: Row) -> Column:
-    """The rows a, g and b (of A, G and B) of one product, with the taps' row g divided by the least
-    ±2^k in it, so that one tap becomes ±1.
+    """The rows a, g and b (of A, G and B) of one product, with g, the taps' row, divided by the
+    least ±2^k in it, so that one tap becomes ±1.
 
     To make up for that, b, the data's row, is multiplied by the same number if products by powers
-    of two are free in it then (`rides`); if they are not, a is.
+    of two are free in it then (`rides`); otherwise a, the results' row, is multiplied.
     """
     least = min(map(abs, filter(is_power, g)), default=Fraction(1))
     taps, data = _times(1 / least, g), _times(least, b)

@@ -45,8 +45,8 @@ def made_apart(maps: Nest, around: Sequence[str], partial: Strategy) -> Nest:
 
 
 def apart(e: Expr) -> Rewritten | None:
-    """The map e with the partial results that its body sums up made by a map before e; None if e is
-    no map, or its body has no reduction."""
+    """The map e after the partial results that its body sums up have been moved out of it: a map
+    before e makes them. None if e is no map, or its body has no reduction."""
     if not isinstance(e, Map):
         return None
     inner = strip(e.f.body)

@@ -275,8 +275,9 @@ def reorder_fold(e: Reduce, s: Size) -> Expr | None:
     "  =  reduce z ⊕ . map (reduce 0 ⊕ g) . split k . reorder (stride of the parts)"
 )
 def stride_parts(e: Reduce) -> Expr | None:
-    """A fold over parts, each a fold of k neighbours of n elements, takes other elements in each
-    part: part i those at i, i + n/k, i + 2 n/k, …, so that neighbouring parts read neighbours.
+    """A fold over parts, each of which folds k neighbours of n elements, becomes one whose parts
+    take other elements: part i takes those at i, i + n/k, i + 2 n/k, …, so that neighbouring parts
+    read neighbours.
 
     This is the LIFT paper's coalescing. Elements that are vectors already move whole.
     """

@@ -177,8 +177,8 @@ def used_of(f: Lam, parts: tuple[Expr, ...]) -> tuple[Lam, Expr] | None:
 
 
 def _used(p: Pattern, xs: Expr, names: frozenset[str]) -> tuple[Pattern, Expr] | None:
-    """The pattern p and the zip xs with only those parts in which p binds one of `names`, and zips
-    inside xs with only such parts; None if there is no such part."""
+    """The pattern p and the zip xs with only those parts in which p binds one of `names`; parts
+    that are zips themselves are cut down in the same way. None if there is no such part."""
     if not isinstance(p, tuple) or not isinstance(xs, Zip):
         return (p, xs) if {v.name for v in variables(p)} & names else None
     pairs = zip(p, xs.parts, strict=True)

@@ -83,7 +83,8 @@ def sources(maps: Sequence[Map], e: Expr) -> Iterator[Expr]:
 
 
 def roots(e: Expr) -> list[Expr]:
-    """The free variables of e; where e reads a component x.i and no more of x, that component."""
+    """The free variables of e; for a variable of which e reads nothing but components x.i, these
+    components instead."""
     match e:
         case Var() | Get(_, Var()):
             return [e]

@@ -73,8 +73,8 @@ def split_loop(e: ReduceSeq, k: Size) -> Expr | None:
     "reduceSeq acc (a + float g)  =  acc + float (reduceSeq 0 (a + g)),  of numbers or arrays", UNIT
 )
 def sum_afresh(e: ReduceSeq) -> Expr | None:
-    """A loop that adds narrow numbers to sums in floats gets sums of its own, in the narrow type
-    and from zero, which it adds them to; at its end its sums are added to the floats."""
+    """A loop that adds narrow numbers to sums in floats adds them to sums of its own instead, in
+    the narrow type and from zero; after the loop, these are added to the floats."""
     match e:
         case ReduceSeq(Var() as sums, Lam((Var() as acc, x), body), xs, unrolled):
             for t in (HALF, BFLOAT):

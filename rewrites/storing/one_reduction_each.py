@@ -51,8 +51,8 @@ def one_each(params: frozenset[str], form: Strategy) -> Strategy:
 @remembered
 def separate(params: frozenset[str], form: Strategy) -> Strategy:
     """The strategy that makes kernels with one reduction each, in the normal form that the strategy
-    `form` makes; other reductions are stored by kernels before. `params` are the names of the
-    program's parameters."""
+    `form` makes. Where a kernel has several, earlier kernels make and store all but one. `params`
+    are the names of the program's parameters."""
     normal = stage("normal form: maps around sums", form)
     operands = stage("operands of sums stored", store_operands(params))
     tidied = kernels(form)

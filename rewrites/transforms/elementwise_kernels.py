@@ -91,8 +91,8 @@ def _refuse(e: Expr) -> Rewritten | None:
 
 
 def _planes(e: Expr) -> Planes:
-    """The maps of e by what they go over: planes, kernels, windows; Refused if windows step by more
-    than one element, or if anything besides windows is summed up."""
+    """The maps of e by what they go over: planes, kernels, windows. Refused if windows, or the taps
+    of a window, are more than one element apart, or if anything besides windows is summed up."""
     try:
         p = products(e)
     except NoAccess as why:
