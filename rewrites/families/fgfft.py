@@ -110,8 +110,8 @@ def _sums_stored(params: frozenset[str], layout: Layout, e: Expr) -> Rewritten |
 
 def _columns(params: frozenset[str], form: Fine, _: int) -> Strategy:
     """The strategy that transforms sums of products of spectra along one more dimension: the one
-    along which the spectra of data rows slide. It needs no number of dimensions, which other
-    layouts are given. `params` are the names of the program's parameters."""
+    along which the spectra of data rows slide. The last argument, a number of dimensions, is for
+    other layouts and is not used. `params` are the names of the program's parameters."""
 
     def run(e: Expr) -> Rewritten | None:
         p = spectral_products(e)
