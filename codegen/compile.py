@@ -192,8 +192,8 @@ def _part(name: str, where: tuple[int, ...]) -> str:
 
 
 def _temporaries(cut: tuple[Stage, ...], known: Globals) -> tuple[Arena, dict[str, int]]:
-    """The arena of the buffers that kernels make for later ones, and where each of them begins in
-    it."""
+    """The arena of the buffers that the kernels `cut` make for later ones, and the offset of each
+    in it, by name; `known` has the memories of each kernel's result."""
     needed = lives([(stage.name, stage.reads) for stage in cut if not stage.prepack])
     parts = [
         (_part(name, where), life, memory.bytes)

@@ -78,14 +78,15 @@ class Stage:
         return Block(tuple(load)), Block(tuple(keep))
 
     def waits(self, s: Store) -> bool:
-        """True if the value that s stores is made only of loads from private memory in which loaded
-        values wait already."""
+        """True if the value that s stores is computed only from what is loaded from the memories
+        `waiting`, so that s can stay as it is: what it reads waits there already."""
         read = {load.memory for load in loads(s.value)}
         return bool(read) and read <= self.waiting
 
     def spread(self, body: Block, loops: Loops) -> Block:
-        """The statements of `body`, in which each memory that it declares, and that local memory is
-        filled from, gets a cell for each iteration of `loops`, the loops around.
+        """The statements of `body`, with larger memories in place of some that it declares: those
+        that it fills local memory from. Each larger one has a copy of the memory for each iteration
+        of `loops`, the loops around.
 
         So what waits is what was loaded, not a value computed from it.
         """

@@ -88,8 +88,9 @@ def calling(emitter: Recursion, hint: str, make: Callable[[], View]) -> View:
 
 
 def scalar(emitter: Recursion, p: Pattern, e: Value, body: Expr) -> Value:
-    """The scalar value e; in a variable, named after the pattern p, if `body` uses it more than
-    once or it contains a choice."""
+    """The scalar value e, or a variable that holds it, named after p, the pattern that e is bound
+    to in `body`. It is a variable if reading e costs something and `body` uses it more than once,
+    or once if e contains a choice; inside an expression, only if the text of e is long besides."""
     if not is_heavy(e) or (emitter.scope.by_name and not _is_too_big(emitter, e)):
         return e
     if uses(p, body) < (1 if has_choice(e) else 2):
@@ -98,9 +99,9 @@ def scalar(emitter: Recursion, p: Pattern, e: Value, body: Expr) -> Value:
 
 
 def compact(emitter: Recursion, hint: str, x: View) -> View:
-    """The view x with a value whose text is long put in a variable named after `hint`, so that
-    texts stay in proportion to programs; so is each component of a tuple. An array is left as it
-    is."""
+    """The view x, in which each scalar or vector whose text is long is replaced by a variable that
+    holds it, named after `hint`, so that texts stay in proportion to programs. x may be a tuple; an
+    array is left as it is."""
     match x:
         case TupleView(parts):
             return TupleView(tuple([compact(emitter, hint, part) for part in parts]))
@@ -121,8 +122,9 @@ def entered(emitter: Recursion, f: Lam, x: View, env: Env) -> Env:
 
 
 def settled(emitter: Recursion, p: Pattern, x: View, body: Expr) -> View:
-    """The view x, in which a scalar that costs something and that `body` uses more than once is
-    replaced by a variable; p is the pattern by whose names `body` uses the parts of x."""
+    """The view x, in which each scalar is replaced by a variable that holds it, if reading it costs
+    something and `body` uses it more than once. p is the pattern that x is bound to in `body`. An
+    array is left as it is."""
     match x:
         case TupleView(parts) if not isinstance(p, Var):
             pairs = zip(p, parts, strict=True)

@@ -109,7 +109,8 @@ def pipeline(emitter: Recursion, f: Lam, xs: ArrayView, env: Env) -> tuple[Pipel
 
 
 def in_half(place: Place, half: Index) -> Place:
-    """The place with all its cells in the given half of their memory."""
+    """The place with all its cells moved into one half of their memory: the one with the number
+    `half`, 0 or 1."""
     match place:
         case Cell() as cell:
             return replace(cell, half=half)

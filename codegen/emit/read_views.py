@@ -177,8 +177,9 @@ def choose(
 ) -> View:
     """The view, of type t, that is a() where the guard holds and b() elsewhere.
 
-    A guard is a condition with its negation or None. With None, b() may be read anywhere, and
-    statements that compute it run everywhere; else they run only where the negation holds.
+    A guard is a pair: a condition, and its negation or None. With a negation, the statements that
+    compute b() run only where it holds. With None they run everywhere, so b() must be one that may
+    be read anywhere.
     """
     if guard[0] == ALWAYS:
         return a()

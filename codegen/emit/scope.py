@@ -63,7 +63,11 @@ class Mark:
 class Scope:
     """The state of emitting one kernel: its parallel dimensions (`workers`), the names in use, the
     open blocks of statements (the innermost last), the parallel maps around (`active`), the memory
-    that each alias stands for, and the constant tables."""
+    that each alias stands for, and the constant tables.
+
+    `by_name` is above 0 while what is emitted stands inside one expression; `lanes` is the number
+    of variables for lanes so far.
+    """
 
     workers: Workers
     names: set[str] = field(default_factory=set)
@@ -227,7 +231,7 @@ class Scope:
 
     def store(self, memory: Memory, index: Index, value: Value, half: Index | None = None) -> None:
         """Add the store memory[index] = value, or nothing if the value was just read from that
-        cell.
+        cell. If the memory has two halves, `index` is counted in the half with the number `half`.
 
         Where several work-items see the memory and no map around divides work among them, only the
         first of them stores.

@@ -20,8 +20,9 @@ from ir.errors import Unsupported
 
 @frozen
 class Cell:
-    """The place of a scalar, or of a vector of `width` neighbouring scalars, in a memory (in its
-    half `half`, if it has two); it is written where the guard holds."""
+    """The place of a scalar, or of a vector of `width` neighbouring scalars, in a memory; it is
+    written where the guard holds. If the memory has two halves, `index` is counted in the half with
+    the number `half`; else `half` is None."""
 
     memory: Memory
     index: Index
@@ -86,8 +87,8 @@ def loaded_once(scope: Scope, value: Value) -> Value:
 
 
 def view_of(place: Place, instead: dict[Memory, Memory] | None = None) -> View:
-    """The view that reads a place back; where `instead` has an alias of a memory, the alias is
-    read."""
+    """The view that reads a place back. A memory that `instead` has an alias for is read through
+    that alias."""
     match place:
         case Cell(memory, index, width, half, _):
             return Load((instead or {}).get(memory, memory), index, width, half)

@@ -40,8 +40,10 @@ Loops = tuple[tuple[str, int], ...]
 
 @frozen
 class Access:
-    """A read of shared memory, or a write if it `writes`, of `width` scalars from `index` on, with
-    the loops around it and the bounds of the ids of work-items that make it."""
+    """A read of shared memory, or a write if it `writes`, of `width` scalars from `index` on,
+    counted in the half with the number `half` if the memory has two. `loops` are the loops around
+    it, with their trip counts; `ids` are the ids of the work-items that make it, with how many
+    values each has there."""
 
     memory: Memory
     writes: bool
@@ -76,8 +78,9 @@ class _Placer:
     settled: dict[int, tuple[Statement, Loops]] = field(default_factory=dict)  # by identity
 
     def block(self, body: Block, loops: Loops, pending: Pending) -> tuple[Block, Pending]:
-        """The block with its barriers, and the accesses with no barrier between them and its end;
-        `pending` are those with none between them and its beginning."""
+        """The block `body` with its barriers, and the accesses that have no barrier between them
+        and its end. `pending` are the accesses that have none between them and its beginning,
+        `loops` the loops around it."""
         done: list[Statement] = []
         for s in body.statements:
             for part in self.inside(s, loops):
@@ -89,7 +92,8 @@ class _Placer:
         return block(done), pending
 
     def inside(self, s: Statement, loops: Loops) -> list[Statement]:
-        """The statements that s becomes with the barriers that it needs inside."""
+        """The statements that replace s: s with the barriers that it needs inside. `loops` are the
+        loops around it."""
         match s:
             case For() | If() if self.is_quiet(s):
                 return [s]

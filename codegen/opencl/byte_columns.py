@@ -1,5 +1,5 @@
-"""Vectors of four bytes, each the byte of one lane of four other vectors: a column of the matrix
-whose rows these are.
+"""Vectors of four bytes, one byte from each of four other vectors, all from the same lane: a column
+of the matrix whose rows these four are.
 
 Compilers spend an instruction or two on each byte if the vector is built lane by lane; NVIDIA's
 devices have an instruction that takes any four bytes of two registers.
@@ -17,8 +17,8 @@ ROWS = 4
 
 
 def column_of(e: Build, layouts: Mapping[Memory, Layout]) -> tuple[Load, ...] | None:
-    """The loads of the four bytes of e, if each byte is a lane of a vector of four in registers;
-    else None."""
+    """The loads of the four bytes of e, if each is loaded from a vector of four bytes in registers;
+    None if one is not, or if e is no vector of four bytes."""
     if e.kind.scalar not in BYTES or e.kind.width != ROWS:
         return None
     found = tuple(part for part in e.parts if isinstance(part, Load) and _is_lane(part, layouts))

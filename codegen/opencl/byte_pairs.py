@@ -22,7 +22,7 @@ class BytePair:
 
 
 def byte_pair(e: Apply) -> BytePair | None:
-    """The vector e of ints as a sum of two products of bytes; None if it is no such sum, or the
+    """The vector e of ints as a sum of two products of bytes; None if it is no such sum, or if the
     second product is of other types than the first."""
     if e.op != "+" or e.kind.scalar != "int" or e.kind.width not in WIDTHS:
         return None
@@ -37,15 +37,16 @@ def byte_pair(e: Apply) -> BytePair | None:
 
 
 def _factors(e: Value) -> tuple[Value | None, ...]:
-    """The bytes that are multiplied in the product e, each None if it is no byte; nothing if e is
-    no product."""
+    """The vectors of bytes that are multiplied in the product e, with None for a factor that is not
+    converted from bytes; an empty tuple if e is no product."""
     if isinstance(e, Apply) and e.op == "*":
         return tuple(_bytes(factor) for factor in e.arguments)
     return ()
 
 
 def _bytes(e: Value) -> Value | None:
-    """The vector of bytes that become the ints e; None if these are made of others."""
+    """The vector of bytes that e, a vector of ints, is converted from; None if it is not converted
+    from bytes."""
     match e:
         case Broadcast(Convert(inner, _, "", False), kind) if kind_of(inner).scalar in BYTES:
             return Broadcast(inner, Kind(kind_of(inner).scalar, kind.width))

@@ -88,9 +88,14 @@ NO_FACTS = Facts()
 
 @dataclass(slots=True)
 class Expressions:
-    """The state of spelling the values of one kernel as text: how its memories are laid out and
-    named, the values of the spelled-out loops around (`values`), the facts known here, and the
-    functions and instructions that the text calls."""
+    """The state of spelling the values of one kernel as text: how its memories are laid out
+    (`layouts`) and named (`spelled`), the names for parts of indices (`naming`), the folded values
+    of stores (`folding`), the values of the spelled-out loops around (`values`), the facts known
+    here, and the divisions, functions and instructions that the text calls.
+
+    `copies` and `holes` keep texts that are spelled once for all copies of a store; `open` are the
+    holes of the pattern that is being spelled.
+    """
 
     layouts: Mapping[Memory, Layout]
     spelled: Spellings
@@ -114,7 +119,8 @@ class Expressions:
     # ---- copies
 
     def statement(self, s: Store) -> str | None:
-        """The text of a store; None where it would leave everything as it is."""
+        """The text of a store, with the values of the spelled-out loops around; None for a store
+        that would change nothing."""
         copies = self.copies.get(id(s))
         if copies is None:
             value = self.folding.of(s, self.values)
@@ -126,8 +132,8 @@ class Expressions:
         return None if pattern is None else pattern.at(self.values)
 
     def pattern(self, s: Store, value: Value) -> Pattern | None:
-        """The text of a store for all places where its value is folded to `value`; None if the
-        store would change nothing."""
+        """The text of the store s for all copies in which its value is folded to `value`; None if
+        the store would change nothing."""
         if self.facts.denied:
             value = folded(value, self.values, self.tested)
             if value == Load(s.memory, s.index, kind_of(s.value).width, s.half):
@@ -183,8 +189,9 @@ class Expressions:
         return substitute(i, self.values) if self.values else i
 
     def address(self, memory: Memory, i: Index, half: Index | None, unit: int = 1) -> str:
-        """The text of the index of scalar i of a memory (in its half `half`, if that is not None),
-        counted in units of `unit` scalars."""
+        """The text of the index of scalar i of a memory, counted in units of `unit` scalars. If the
+        memory has two halves, i is counted in the half with the number `half`, and the index in the
+        whole memory; else `half` is None."""
         whole = flat(memory, i, half)
         if unit > 1:
             whole = whole // unit
@@ -192,14 +199,16 @@ class Expressions:
         return self.hole(short, short.names, lambda: self.naming.text(self.place(short)))
 
     def subscript(self, memory: Memory, i: Index, half: Index | None) -> str:
-        """The text of the index, in the array that a memory is in the text, of scalar i of its half
-        `half` (None: it has no halves)."""
+        """The text of the index of scalar i of a memory, in the array that the memory is in the
+        text. If the memory has two halves, i is counted in the half with the number `half`; else
+        `half` is None."""
         text = self.address(memory, i, half)
         return text if text.isdecimal() else self.made_unsigned(text, memory, i, half)
 
     def made_unsigned(self, text: str, memory: Memory, i: Index, half: Index | None) -> str:
-        """The text of the index i of an access, cast to unsigned if the kernel is printed with
-        unsigned addresses. The index is at least 0, so its value stays the same."""
+        """The text of the index i of an access, `text`, cast to unsigned if the kernel is printed
+        with unsigned addresses and the index is one of global memory. It is at least 0, so its
+        value stays the same."""
         if (
             not self.unsigned_addresses
             or memory.space is not Space.GLOBAL
@@ -218,7 +227,8 @@ class Expressions:
 
     def cell(self, memory: Memory, i: Index, w: int, half: Index | None) -> str | None:
         """The text of w scalars at index i of a memory, as something that can be read and assigned
-        to; None if reading them takes a function."""
+        to; None if reading them takes a function. If the memory has two halves, i is counted in the
+        half with the number `half`; else `half` is None."""
         layout, name = self.layouts.get(memory), self.name(memory)
         if isinstance(layout, Registers):
             return self.lanes(memory, layout.width, i, w)
@@ -232,8 +242,9 @@ class Expressions:
         return None
 
     def pointed(self, memory: Memory, i: Index, kind: Kind, half: Index | None) -> str:
-        """The text of the vector of this kind at index i of a memory (in its half `half`, if that
-        is not None), by a pointer to the vector's type; it must be aligned.
+        """The text of the vector of this kind at index i of a memory, by a pointer to the vector's
+        type; it must be aligned. If the memory has two halves, i is counted in the half with the
+        number `half`; else `half` is None.
 
         In local and private memory the pointer is the array plus the index, not the address of an
         element: for an element, NVIDIA's compiler takes the alignment of the array's scalars, and
@@ -338,9 +349,10 @@ class Expressions:
         return cast_text(e.kind, text, holds)
 
     def repack(self, inner: Value, kind: Kind) -> str:
-        """The text of narrow numbers from memory as floats (kind float), of floats as the bits of
-        bfloats or halves (these kinds), or of narrow numbers as their bits (kind ushort). Floats
-        become halves in memory by the function that stores them, not here."""
+        """The text of the value `inner`, converted to `kind`: halves or bfloats from memory to
+        floats; floats to bfloats or halves, as their bits; or halves or bfloats to their bits (kind
+        ushort). Halves that are stored without alignment are made by the function that stores them,
+        not here."""
         if kind.scalar in ("bfloat", "half"):
             return self.function(f"to_{kind.scalar}", inner)
         if kind.scalar == "ushort":
@@ -354,13 +366,18 @@ class Expressions:
         return f"vload_half{suffix(kind.width)}(0, {place})"
 
     def in_vectors(self, memory: Memory, i: Index, half: Index | None, w: int) -> bool:
-        """True if w numbers at index i of a memory can be loaded as one aligned vector of their
-        bits. `vload_halfN` and the like do not need alignment, but NVIDIA's compiler makes w single
-        loads of them."""
+        """True if the w 16-bit numbers at index i of a memory can be loaded or stored as one
+        aligned vector of whole numbers that hold their bits. If the memory has two halves, `half`
+        is the number, 0 or 1, of the half that i counts in; else it is None.
+
+        `vload_halfN` and `vstore_halfN`, which convert halves on the way, need no alignment, but
+        NVIDIA's compiler makes w single accesses of each of them.
+        """
         return w in (2, 4, 8, 16) and is_aligned(flat(memory, i, half), w)
 
     def bits(self, e: Value, kind: Kind) -> str:
-        """The text of the bits of narrow numbers, which are loaded as such."""
+        """The text of the halves or bfloats e as their bits: numbers of `kind`, whole numbers of 16
+        bits. If e is a load, its numbers are loaded as such; what is computed is reinterpreted."""
         if not isinstance(e, Load):
             return f"as_{type_text(kind)}({self.text(e)})"
         if in_memory(e.memory) == kind.scalar:

@@ -21,13 +21,15 @@ INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 
 def to_c(index: Index, names: Names | None = None, wide: bool = False) -> str:
     """The text of an index as an expression of `int`s, or of `long`s if `wide`, for a place where
-    the guards hold from which the index has its assumptions; `names` gives texts of atoms."""
+    the assumptions in the index hold, since the guards there ensure them; `names` gives the texts
+    of atoms by their keys."""
     return _sum(index, _Spelling(names or {}, wide))
 
 
 def to_c_anywhere(index: Index, names: Names, wide: bool) -> str:
-    """The text of an index as in `to_c`, for a place where its assumptions need not hold: it is
-    defined there too."""
+    """The text of an index as an expression of `int`s, or of `long`s if `wide`, which is defined
+    also at a place where the assumptions in the index do not hold; `names` gives the texts of atoms
+    by their keys."""
     return _sum(index, _Spelling(names, wide, anywhere=True))
 
 

@@ -46,8 +46,10 @@ class Definition:
 @dataclass(slots=True)
 class Naming:
     """The names for parts of indices in one kernel: those of base addresses (`bases`) and of atoms,
-    by the keys of what they name, with their definitions. `taken` has all names in use; `depths`
-    has the depth of each loop that stays a loop in the text."""
+    by the keys of what they name, with their definitions. `taken` has all names in use, `keys`
+    those of variables in indices; `depths` has the depth of each loop that stays a loop in the
+    text, `spelled` the loops that do not. `short` keeps what `shortened` gave, by the key of the
+    index."""
 
     taken: set[str]
     keys: set[str]  # of the variables in indices
@@ -132,9 +134,10 @@ def naming(
     names: Spellings,
     taken: set[str],
 ) -> Naming:
-    """The names for parts of the indices in a kernel's body, none of them in `taken`, where the
-    loops `spelled` are spelled out; memories in `registers` have no addresses, so theirs get
-    none."""
+    """The names for parts of the indices in a kernel's body, where the loops `spelled` are spelled
+    out. `names` has the names of the kernel's memories, from which names of addresses are made;
+    indices of memories in `registers` are left out, as registers have no addresses. New names are
+    not in `taken`, and are added to it."""
     found = Naming(taken, {*taken}, spelled=spelled)
     uses = [use for use in _uses(body, found, 0, 1) if use.memory not in registers]
     _name_bases(found, [use for use in uses if use.memory is not None], names)
@@ -174,8 +177,8 @@ def _addresses(value: Value) -> Iterator[tuple[Index, Memory | None]]:
 
 
 def flat(memory: Memory, index: Index, half: Index | None) -> Index:
-    """The index into a whole memory, both halves, of the scalar at `index` of its half `half`
-    (None: the memory has one); assumptions in it are dropped."""
+    """The index in a whole memory, all its halves, of the scalar at `index` in the half with the
+    number `half` (None: the memory has no halves); assumptions in the index are dropped."""
     whole = index if half is None else index + half * memory.elements
     return bare(whole)
 
@@ -213,8 +216,9 @@ def _operations(i: Index) -> int:
 
 
 def _name_atoms(found: Naming, uses: Iterable[tuple[Index, int]]) -> None:
-    """Give names to atoms that are used more than once, larger ones first, and definitions to
-    `found`: the parts of a named atom then count as used once, in its definition."""
+    """Give names to the atoms that are used more than once, larger ones first, and add the
+    definitions of these names to `found`. `uses` are pairs of an index and the number of its copies
+    in the text. The parts of an atom with a name count as used once, in its definition."""
     count: Counter[str] = Counter()
     atoms: dict[str, Atom] = {}
 

@@ -230,7 +230,8 @@ def _in_pairs(w: int) -> str:
 
 def texts(called: set[tuple[str, int]], by_pairs: bool) -> list[str]:
     """The texts of the functions in `called`, pairs (name, width), and before them those of the
-    functions that they call; `by_pairs` is as in `text_of`."""
+    functions that they call. `by_pairs` chooses, for NVIDIA, the body that rounds two floats to
+    bfloats at once."""
     inner = {(name, w) for function, w in called for name in NUMBER_FUNCTIONS[function].calls}
     first, rest = sorted(inner), sorted(called - inner)
     return [text_of(function, w, by_pairs) for function, w in (*first, *rest)]

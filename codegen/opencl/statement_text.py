@@ -39,8 +39,9 @@ FENCES = {Space.LOCAL: "CLK_LOCAL_MEM_FENCE", Space.GLOBAL: "CLK_GLOBAL_MEM_FENC
 
 @dataclass(slots=True)
 class _Undeclared:
-    """Registers whose type is not written yet: it is written before their first value, or else in a
-    line of its own."""
+    """Registers (`names`) of a type (`kind`) that is not written yet. It is written before the
+    first value of each, if that stands at `depth`; otherwise in the line with the number `line`,
+    which is kept for it."""
 
     line: int
     depth: int
@@ -228,8 +229,9 @@ class Writer:
         return f"{entry.kind} "
 
     def filled(self, s: For) -> tuple[list[str], str] | None:
-        """The registers, and the literal, if nested spelled-out loops do nothing but fill them;
-        else None."""
+        """The registers that the loop s fills, and the literal that it fills them with, if s
+        consists of spelled-out loops inside each other that do nothing else; None for another
+        loop."""
         counts: list[tuple[str, int]] = []
         inner: Statement = s
         while isinstance(inner, For) and inner.var in self.spelled:

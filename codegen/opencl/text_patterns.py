@@ -37,7 +37,7 @@ class Varying(Generic[T]):
 
 
 def _nothing(values: Values) -> None:
-    """The key of a result that depends on no loop: None."""
+    """None, as the key of a result that depends on no loop, whatever the `values` of loops are."""
 
 
 @frozen
