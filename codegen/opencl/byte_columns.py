@@ -1,5 +1,5 @@
-"""Vectors of four bytes, one byte from each of four other vectors, all from the same lane: a column
-of the matrix whose rows these four are.
+"""Vectors of four bytes, one byte from each of four other vectors; where all come from the same
+lane, a column of the matrix whose rows these four are.
 
 Compilers spend an instruction or two on each byte if the vector is built lane by lane; NVIDIA's
 devices have an instruction that takes any four bytes of two registers.

@@ -207,8 +207,8 @@ class Expressions:
 
     def made_unsigned(self, text: str, memory: Memory, i: Index, half: Index | None) -> str:
         """The text of the index i of an access, `text`, cast to unsigned if the kernel is printed
-        with unsigned addresses and the index is one of global memory. It is at least 0, so its
-        value stays the same."""
+        with unsigned addresses, and i is an index of global memory that fits into 32 bits. It is at
+        least 0, so its value stays the same."""
         if (
             not self.unsigned_addresses
             or memory.space is not Space.GLOBAL
@@ -351,8 +351,7 @@ class Expressions:
     def repack(self, inner: Value, kind: Kind) -> str:
         """The text of the value `inner`, converted to `kind`: halves or bfloats from memory to
         floats; floats to bfloats or halves, as their bits; or halves or bfloats to their bits (kind
-        ushort). Halves that are stored without alignment are made by the function that stores them,
-        not here."""
+        ushort). Halves that are stored to memory are made by `assigned`, not here."""
         if kind.scalar in ("bfloat", "half"):
             return self.function(f"to_{kind.scalar}", inner)
         if kind.scalar == "ushort":

@@ -52,8 +52,8 @@ def may_trap(divisor: Value) -> bool:
 
 
 def is_amount(e: Value, kind: Kind) -> bool:
-    """True if the numbers e are known to be in 0 … bits - 1, where bits are those of a number of
-    `kind`: C's shift of such numbers by e is then defined."""
+    """True if each number in e is known to be in 0 … bits - 1, where bits is how many bits a number
+    of `kind` has: C's shift of numbers of `kind` by e is then defined."""
     bits = 8 * BYTES[kind.scalar]
     match e:
         case Broadcast(inner, _) | Convert(inner, _, "", False):

@@ -81,8 +81,9 @@ def _run(parts: Sequence[Lattice], at: int) -> tuple[int, int]:
 
 
 def _spread(a: Access, lattice: Lattice) -> Access:
-    """The access that touches the cells of all copies of the access a whose constants are the
-    numbers of the lattice; the constant of a is the lattice's c."""
+    """The access that touches the cells of all copies of the access a; the copies differ in the
+    constants of their indices, which are the numbers of `lattice`. a is the copy whose constant is
+    `lattice.c`."""
     index, loops, more = a.index, [], 1
     for level, (n, d) in enumerate(lattice.steps):
         name = f"{EACH}{level or ''}"

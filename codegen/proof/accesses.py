@@ -113,8 +113,8 @@ class Footprint:
     work-items in them (`locals`), its accesses, and the claims and demands that it makes.
 
     `respelled` has the index for each global id that is spelled by a group's id and a local one;
-    `root` is the tree of all that the kernel does; `strangers` are texts
-    on variables and instructions that are not what a proof must take them for.
+    `root` is the tree of all that the kernel does; `strangers` tell, as texts, of variables and
+    instructions that the proof does not cover.
     """
 
     groups: dict[str, int]

@@ -32,9 +32,9 @@ class Item:
 class Meeting:
     """Two accesses, by different work-items, that no barrier keeps apart.
 
-    The variables `shared` have one value in both; that of `step` is one more in b. If `exact` is
-    false, the kernel has a barrier inside a branch, which was not counted on, and which may keep
-    the two apart after all.
+    The variables `shared` have one value in both; the variable `step`, if there is one, is one more
+    in b. If `exact` is false, the kernel has a barrier inside a branch, which was not counted on,
+    and which may keep the two apart after all.
     """
 
     a: Item
@@ -55,14 +55,15 @@ class _Span:
 
 
 def everywhere(accesses: Iterable[Access]) -> list[Meeting]:
-    """The pairs of accesses to one memory of which one writes, as if there were no barriers."""
+    """The pairs of accesses to one memory of which at least one is a write, as if there were no
+    barriers."""
     items = tuple([Item(a) for a in as_series(accesses)])
     return list(_among(items, frozenset()))
 
 
 def between_barriers(root: Node, space: Space) -> list[Meeting]:
-    """The pairs of accesses to one memory in `space`, one a write, that may be made between two
-    barriers."""
+    """The pairs of accesses to one memory in `space`, at least one a write, that two work-items may
+    make with no barrier between them."""
     walker = _Walker(space, [])
     walker.span(root, frozenset())
     exact = not any(isinstance(n, Branch) and walker.meets(n) for n in nodes(root))

@@ -60,7 +60,8 @@ class Collision:
 
 @dataclass(slots=True)
 class Sides:
-    """The maker of collisions for one kernel; what guards say of variables is worked out once."""
+    """The maker of collisions for the kernel with the footprint `found`. `known` keeps the ranges
+    that guards give to the variables at each place, so that they are worked out once."""
 
     found: Footprint
     known: dict[tuple[Where, Pins], dict[str, Range] | None] = field(default_factory=dict)

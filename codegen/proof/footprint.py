@@ -164,8 +164,8 @@ class _Walker:
                     self.value(inner, where, text, found)
 
     def no_call(self, e: Value) -> None:
-        """Record, among what no proof is known for, the instructions of several lanes that are
-        called inside the value e: perhaps not all lanes reach them."""
+        """Record, in the footprint's `strangers`, each instruction of several lanes that is called
+        as an operand of e: perhaps not all lanes reach it."""
         for inner in operands(e):
             if isinstance(inner, Call) and gathers(inner):
                 self.found.strangers.append(f"{inner.instruction.name} inside another value")

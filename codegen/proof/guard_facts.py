@@ -110,7 +110,8 @@ def facts(given: Iterable[Index]) -> list[Index]:
 
 
 def folded(x: Index, given: Iterable[Index]) -> Index:
-    """The index with each sum y in it replaced by y with the tighter range that guards give to it.
+    """The index x with each sum y in it replaced by y with the tighter range that the guards,
+    `given` ≥ 0, give to it.
 
     Sums of fewer terms come first: those of more may be sums of them.
     """

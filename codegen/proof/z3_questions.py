@@ -45,8 +45,9 @@ Answer = Impossible | Found | GaveUp
 
 @dataclass(slots=True)
 class Question:
-    """The question whether values exist with `zero` = 0, `given` ≥ 0, no `denied`, and one of
-    `differences` not 0."""
+    """The question whether there are values of the variables for which every index in `zero` is 0,
+    every index in `given` is ≥ 0, no condition in `denied` holds, and at least one index in
+    `differences`, if there are any, is not 0."""
 
     zero: list[Index] = field(default_factory=list)
     given: list[Index] = field(default_factory=list)
@@ -55,7 +56,8 @@ class Question:
 
 
 def satisfies(question: Question, values: Mapping[str, int]) -> bool:
-    """True if these values answer the question: the solver's answer is checked."""
+    """True if these values are such as the question asks for, by evaluating it: so the solver's
+    answer is checked."""
     return (
         all(evaluate(x, values) == 0 for x in question.zero)
         and all(evaluate(x, values) >= 0 for x in question.given)

@@ -43,7 +43,8 @@ def write_atomically(path: Path, content: bytes) -> None:
 @dataclass(slots=True)
 class BinaryCache:
     """A folder of files named by key, each with its digest before its bytes; the least recently
-    used are removed once the files take more than `limit_bytes`."""
+    used are removed once the files take more than `limit_bytes`. `held_bytes` is what they took
+    when the folder was last looked at, and what was put into it since."""
 
     place: Path
     limit_bytes: int = DEFAULT_LIMIT

@@ -151,8 +151,9 @@ def poisoned(buffer: Buffer, array: Array, which: int) -> Array:
 
 
 def refuse_poison(buffer: Buffer, left: Array) -> None:
-    """Raise `PoisonFound` if `left` marks elements of a buffer: those that held the first poison
-    after a run with the first, and the second poison after a run with the second."""
+    """Raise `PoisonFound` if `left`, a mask of a buffer's elements, marks any of them. It marks
+    those that held the first poison after a run with the first, and the second poison after a run
+    with the second."""
     if left.any():
         first = tuple(int(i) for i in np.argwhere(left)[0])
         raise PoisonFound(buffer.name, int(left.sum()), first)

@@ -44,9 +44,10 @@ class Program:
         code_bytes: int | None = None,
         compiled: Sequence[Any] = (),
     ) -> None:
-        """A plan with its kernels on a queue. `compiled` are the driver's program objects that the
-        kernels were built from; they are kept, as some drivers free them when no reference is
-        left."""
+        """A plan with its kernels on a queue. With `checking`, runs poison and guard its buffers;
+        `code_bytes` is the size of the compiled kernels (None: not known). `compiled` are the
+        driver's program objects that the kernels were built from; they are kept, as some drivers
+        free them when no reference is left."""
         self._queue = queue
         self._compiled = compiled
         self.plan = plan
@@ -175,8 +176,9 @@ class Program:
         turns: Sequence[Mapping[str, Any]] = (),
         clock: Clock = time.perf_counter_ns,
     ) -> Series:
-        """Inferences on these inputs to be run back to back, as a user would; `turns` are as those
-        of `time`."""
+        """Inferences on these inputs to be run back to back, as a user would. `turns` are buffers
+        that hold copies of the inputs, used in turns; without any, one copy is made. `clock` gives
+        the host's time in nanoseconds."""
         given = self._accepted(inputs)
         self._prepare()
         copies = turns or self._queue.copies(given)

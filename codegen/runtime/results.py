@@ -19,7 +19,7 @@ class KernelTime:
 class Timing:
     """The device times of `runs` runs of a plan, a run's time being the sum over its kernels: the
     median and two quartiles, the median of each kernel, and the time of prepack. If it `gave_up`,
-    runs were too slow, and few."""
+    runs were slower than was asked for, so that only few were made and the times are rough."""
 
     median_ns: float
     low_ns: float  # first quartile

@@ -16,7 +16,8 @@ from codegen.tree.statements import Kind
 
 
 class Indices(Protocol):
-    """The interface by which `Arrays` evaluates expressions in brackets."""
+    """The interface by which `Arrays` evaluates the expressions in brackets; `scope` has the
+    meaning of each name."""
 
     scope: dict[str, Meaning]
 
@@ -27,7 +28,8 @@ class Indices(Protocol):
 
 @dataclass(slots=True)
 class Arrays:
-    """The array accesses of one kernel's text; `accesses` are those of one statement."""
+    """The array accesses of one kernel's text. `reading` says which line is read, `indices`
+    evaluates expressions in brackets, and `accesses` collects the accesses of one statement."""
 
     reading: Reading
     indices: Indices

@@ -37,7 +37,8 @@ from ir.core.types import NARROW_REALS, Array, Scalar, Type, Vector
 
 @dataclass(slots=True)
 class Expressions:
-    """The reader of the expressions of one kernel; `scope` holds what names mean at this place."""
+    """The reader of the expressions of one kernel. `scope` has the meaning of each name at this
+    place; `within` keeps the places that `holding` and `denying` give."""
 
     reading: Reading
     scope: dict[str, Meaning]

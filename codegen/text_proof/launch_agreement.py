@@ -1,5 +1,5 @@
-"""The check that a kernel's text fits its launch in the plan: name, work-group, arguments, which of
-them it writes."""
+"""The check that a kernel's text fits its launch in the plan: the name, the work-group, the
+arguments, and which of these the text writes."""
 
 from collections.abc import Iterator, Mapping
 from math import prod
@@ -14,8 +14,8 @@ Buffers = Mapping[str, Buffer]
 
 
 def agreement(text: KernelText, launch: Kernel, buffers: Buffers) -> list[Verdict]:
-    """The verdicts on a text's agreement with its launch; arguments are judged only if text and
-    launch have as many."""
+    """The verdicts on a text's agreement with its launch. Single arguments are judged only if the
+    text has as many parameters as the launch has arguments, and all of these are in `buffers`."""
     found = [*_geometry(text, launch)]
     count = len(text.parameters) == len(launch.arguments)
     found.append(_holds(count, "arguments", len(text.parameters), len(launch.arguments)))

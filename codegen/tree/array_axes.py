@@ -107,7 +107,8 @@ def someones(axis: Axis) -> Index:
 
 
 def plain(t: Type) -> tuple[Axis, ...]:
-    """The axes of an array, and of the arrays that are its elements, shared by nobody."""
+    """The axes of an array of type t, and of the arrays that are its elements, all of them `Plain`:
+    not divided among work-items. There are none if t is no array."""
     if not isinstance(t, Array):
         return ()
     return (Plain(number(t.size)), *plain(t.elem))

@@ -227,8 +227,9 @@ def _whole(a: Size, known: Columns, rows: int) -> Column:
 
 
 def _seen(step: Choice, reached: Columns, ceilings: Mapping[str, int]) -> list[Column]:
-    """The columns of the sizes (`step.keys`) through which later choices depend on the parameters
-    chosen so far. Points whose rows are equal in all of them may share a node."""
+    """The values of each size in `step.keys` at the points `reached`, as columns. Later choices
+    depend on the parameters chosen so far through these sizes alone, so points whose rows are equal
+    in all columns may share a node."""
     rows = len(reached[step.parameter])
     exact = {p: c.astype(object) for p, c in reached.items()}
     return [

@@ -68,8 +68,9 @@ def _atoms(a: Nat) -> list[Atom]:
 
 
 def of_type(t: Type, origin: str, positive: Positive, seen: set[Type]) -> Iterator[Constraint]:
-    """The constraints that arrays in t are not empty and vectors have lanes; no constraints for a
-    type already in `seen`."""
+    """The constraints that the type t sets: arrays in it are not empty, and exact divisions in its
+    sizes are whole. There are none for a type in `seen`, to which t is added. `origin` names the
+    node, `positive` are sizes known to be at least 1."""
     if t in seen:
         return
     seen.add(t)

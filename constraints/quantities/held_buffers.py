@@ -61,8 +61,9 @@ NOTHING: Live = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The surroundings of a term: the buffers that its variables hold, the place where its result
-    goes, and the number of work-items that each compute it."""
+    """The surroundings of a term: the buffers that hold the values of its variables (`env`), the
+    place where its result goes (`to`), and how many work-items of a group (`items`) compute it,
+    each for itself."""
 
     env: Mapping[str, Live]
     to: Place

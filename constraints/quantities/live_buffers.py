@@ -161,8 +161,8 @@ class _Walk:
         return self.use(value, here.toward(Place.NONE))
 
     def real(self, own: Live, a: Expr, here: Scope) -> Use:
-        """The use of buffers by a term that is stored in the buffers `own`, which are live while
-        its argument a is made."""
+        """The use of buffers by a term whose value is stored in the buffers `own`. a is what is
+        stored; the buffers are live already while it is made."""
         return Use(own, during(own, self.use(a, here)))
 
     def loop(self, e: MapSeq | MapPar, here: Scope) -> Use:

@@ -113,7 +113,8 @@ def component(value: Value, k: int) -> Value:
 
 
 def parts_of_tuples(t: Type) -> tuple[Type, ...]:
-    """The types of the arrays or scalars that the components of a type have."""
+    """The types of the components of a value of type t: those of a tuple; or, of an array of
+    tuples, an array for each component. t must be one of these."""
     match t:
         case Tuple(parts):
             return parts

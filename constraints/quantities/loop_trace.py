@@ -53,8 +53,10 @@ from ir.core.views import is_view
 
 @dataclass(slots=True)
 class Trace:
-    """The record of a walk through a term: what is computed, staged and loaded, each with the loops
-    around it."""
+    """The record of a walk through a term, each entry with the loops around it: the types of the
+    operations on floats (`computed`), the instructions of sub-groups (`together`), the fillings of
+    local memory (`staged`), what is `loaded` from memory, and the delayed maps that were computed
+    already (`computed_in`)."""
 
     computed: list[tuple[Type, Loops]] = field(default_factory=list)  # operations on floats
     together: list[tuple[Instruction, Loops]] = field(default_factory=list)  # by a sub-group
@@ -159,8 +161,8 @@ class Trace:
         return OWN
 
     def read(self, value: Value, type_: Type, loops: Loops) -> None:
-        """Record that a value is read in these loops; from memory it is loaded once in each
-        turn."""
+        """Record that a value of type `type_` is read in these loops; from memory it is loaded once
+        in each turn."""
         match value:
             case tuple(parts):
                 for part, inner in zip(parts, parts_of_tuples(type_), strict=True):
@@ -172,8 +174,8 @@ class Trace:
                 self.loaded[value, type_, loops] = None
 
     def compute(self, value: Delayed, type_: Type, loops: Loops) -> None:
-        """Record the work of a delayed map: that of one element if a single one is read, else of
-        all."""
+        """Record the work of a delayed map from which a value of type `type_` is read: the work of
+        all its elements if that is an array, else of one."""
         xs = value.xs
         if isinstance(type_, Array):
             loop = Loop(value.trips)

@@ -38,11 +38,13 @@ Total = tuple[Count, ...]  # the sum of these
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work of one launch of a kernel, as counts in its parameters: operations, words that are
-    loaded, bytes that groups load from global memory (`moved`), and times that groups fill local
-    memory (`staged`).
+    """The work of one launch of a kernel, as counts in its parameters: operations, bytes of one
+    factor of each product that sub-groups make by an instruction (`multiplied`), words that are
+    loaded, bytes that groups load from global memory or write to the output (`moved`), and times
+    that groups fill local memory (`staged`).
 
-    `operations` and `words` count each lane of a vector, `instructions` and `loads` a vector once.
+    `operations` and `words` count each lane of a vector, `instructions` and `loads` a vector once:
+    the former of the same operations, the latter of the same words.
     """
 
     operations: Total  # on floats, one for each lane of a vector

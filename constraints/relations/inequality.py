@@ -1,8 +1,8 @@
 """The inequalities between sums of products that relations imply, with floors replaced by their
 bounds.
 
-Results are cached: relations are asked about often, and those of one form are mostly those of
-others too.
+Results are cached: relations are asked about often, and most of those of one form are those of
+other forms too.
 """
 
 # key: a b sizes, p q polynomials, k coefficient, least what is at least 1

@@ -20,7 +20,8 @@ def loaded_ahead(f: Lam) -> tuple[tuple[Tile, ...], Expr]:
 def _tiles(e: Expr, hidden: frozenset[str]) -> tuple[tuple[Tile, ...], Expr]:
     """The tiles that the lets at the head of e load ahead, and e without those lets.
 
-    `hidden` names are not known an iteration before: the accumulator, and what lets compute.
+    `hidden` are the names whose values are not known one iteration before: the accumulator, and
+    what lets compute. A tile that uses one of them is not loaded ahead.
     """
     match e:
         case Let(p, ToLocal(given, True) as tile, body) if not free(given) & hidden:

@@ -50,8 +50,8 @@ class Node:
     than zero (`nonzero`), and are needed for the results (`asked`).
 
     `fixed` says that all its elements depend on constants alone. `pulls` has the arrays that it is
-    made of, each with the function from the elements asked of this array to those asked of that
-    one; `sum` marks an accumulator.
+    made of, each with a function: from a mask of elements needed of this array to the mask of those
+    that are then needed of that one. `sum` is not None for an accumulator.
     """
 
     dims: tuple[Axis, ...]

@@ -203,8 +203,9 @@ class Elaborator:
         return self.choice(condition, x, y, (a, b))
 
     def choice(self, c: Expr, x: Expr, y: Expr, given: tuple[Argument, Argument]) -> Expr:
-        """The choice under the condition c between the numbers x and y, or components of tuples;
-        `given` are the arguments that x and y are parts of."""
+        """The term that chooses between x and y under the condition c; tuples are chosen component
+        by component. `given` are the arguments that x and y are, or are components of: messages
+        point at them."""
         t, u = type_of(x), type_of(y)
         if isinstance(t, Tuple) and isinstance(u, Tuple) and len(t.parts) == len(u.parts):
             pairs = ((component(i, x), component(i, y)) for i in range(len(t.parts)))
@@ -220,8 +221,9 @@ class Elaborator:
         return Select(c, *self.met(x, y, *given))
 
     def met(self, x: Expr, y: Expr, a: Argument, b: Argument) -> tuple[Expr, Expr]:
-        """The operands x and y, converted to each other's type where a or b, their texts, is a
-        float literal and the other operand is a half or bfloat."""
+        """The operands x and y, which were written as the arguments a and b. If one of them is made
+        of float literals without a suffix, and the other is a half or bfloat, the former is
+        converted to the latter's type."""
         t, u = type_of(x), type_of(y)
         if t == FLOAT and (to := narrow_real(u)) and self.is_weak(a):
             x = cast(x, to) or x

@@ -29,9 +29,9 @@ class Entry:
     epsilons.
 
     `text` holds the OpenCL functions that carry it out, one of which has its name; `native` is the
-    preprocessor's condition for a device that has the instruction itself. `brought` are
-    the layouts in which operands are loaded: the steps of a sum may be reordered, alike in all
-    operands, so that what a lane holds lies together in memory.
+    preprocessor's condition for a device that has the instruction itself. `brought` are the layouts
+    in which operands are loaded and the result is stored. In them the steps of a sum may have
+    another order, the same in all operands, so that what a lane holds lies together in memory.
     """
 
     name: str

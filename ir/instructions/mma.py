@@ -20,7 +20,7 @@ NATIVE = "defined(__NV_CL_C_VERSION)"  # of the compilers that have these instru
 
 def fragments(e: int, halves: int) -> tuple[Fragment, Fragment, Fragment]:
     """The layouts of the operands A and B, each with a row for every step of the sum, and of the
-    result C, for e elements in a register and 4 e `halves` steps."""
+    result C, for e elements in a register and 4 · e · `halves` steps."""
     return _fragments(e, halves, ("h", "t", "i"))
 
 

@@ -43,6 +43,7 @@ inline float4 NAME(ushort8 a, ushort4 b, float4 c)
 
 def text_of(name: str, ptx: str, floats: str) -> str:
     """The text of the OpenCL functions of the instruction `name`, for numbers of the PTX type
-    `ptx`; `floats` is the text of an expression that makes two floats of the register x."""
+    `ptx`. `floats` is an expression of OpenCL, as text: the two numbers in the register x, as
+    floats."""
     words = {"NAME": name, "TYPE": ptx, "FLOATS": floats}
     return re.sub("|".join(words), lambda found: words[found[0]], _TEXT).strip()

@@ -61,8 +61,8 @@ _STEP = """\
 
 
 def _text(name: str, signs: str, halves: int) -> str:
-    """The functions of an instruction of this name, for bytes of these signs and 16 `halves` steps:
-    the instruction itself, and shuffles elsewhere."""
+    """The text of the OpenCL functions of the instruction `name`, for bytes with these signs (such
+    as `su`) and 16 · `halves` steps of a sum: the instruction itself, and shuffles elsewhere."""
     left, right = (SIGNED[sign].name for sign in signs)
     registers = 2 * halves, halves
     rights = ["y"] if halves == 1 else ["y.x", "y.y"]

@@ -23,8 +23,8 @@ WHOLE: "dict[str, np.dtype[np.generic]]" = {
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format of real numbers: its binary `digits`, the least exponent of its normal numbers
-    (which are 0.5 to 1 times a power of two), and its largest number."""
+    """A format of real numbers: its number of binary `digits`; the `least` exponent e of its normal
+    numbers, written as m · 2^e with m from 0.5 up to 1; and its `largest` number."""
 
     digits: int
     least: int

@@ -74,8 +74,8 @@ def number(e: Lit, strict: bool = False) -> str:
 
 
 def strict(e: Expr, other: Expr) -> bool:
-    """True if the float literals e would be read as half or bfloat beside `other`, so that e needs
-    a suffix."""
+    """True if e, a term made of float literals, would be read as half or bfloat beside `other` if
+    it were written without suffixes."""
     return is_number(e) and type_of(e) == FLOAT and scalar_of(type_of(other)) in NARROW_REALS
 
 
@@ -95,7 +95,8 @@ def is_number(e: Expr) -> bool:
 
 
 def strict_line(e: Expr) -> str:
-    """The text of literals e with their suffixes, so that their type does not adapt."""
+    """The text of e, a term made of literals, with their suffixes, so that its type does not adapt
+    to another operand."""
     match e:
         case Lit():
             return number(e, True)
