@@ -65,8 +65,8 @@ class Pipeline:
         self.emitter.emit(tile.given, env, in_half(tile.place, bare(k) % 2))
 
     def views(self, env: Env, k: Index) -> Env:
-        """The environment in which the pattern of each tile is bound to the half of its local
-        memory that holds the tile of iteration k."""
+        """The environment `env` with the pattern of each tile bound to the half of its local memory
+        that holds the tile of iteration k."""
         for tile in self.tiles:
             env = bound(env, tile.pattern, view_of(in_half(tile.place, bare(k) % 2)))
         return env

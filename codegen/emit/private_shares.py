@@ -123,12 +123,13 @@ class _Shares:
         return array_place(self.of(e))
 
     def held(self, t: Type, at: Walked) -> Place:
-        """The place of an element of type t of an instruction's result, which one lane holds."""
+        """The place of an element of an instruction's result, in the memory of the lane that holds
+        it; t is the element's type, and `at` the axes around it."""
         return laid(t, at, self.allocate, self.where)
 
     def along(self, axis: Axis, body: Expr) -> Place:
-        """The place of an array with an element for each index of an axis, each computed by the
-        term `body`."""
+        """The place of an array with the axis `axis`; each element is computed by the term
+        `body`."""
         return ArrayPlace(axis, lambda i: replace(self, at=self.at.along(axis, i)).of(body))
 
     def rearranged(self, f: Lam, xs: Expr) -> Place:

@@ -86,8 +86,9 @@ def _limit(counts: dict[tuple[Level, int], int], most: int) -> None:
 
 
 def _shorter(n: int, room: int) -> int:
-    """The number of work-items that go over n elements in 2 or 3 turns: the most that are at most
-    `room`, those that divide n preferred; half of n if neither fits."""
+    """The number of work-items that go over n elements in turns, 2 or 3 of them. It is at most
+    `room` if one of the two allows that; if both do, turns that divide n are preferred, then 2. If
+    neither does, it is the number for 2 turns."""
     fitting = [k for k in (2, 3) if -(-n // k) <= room]
     even = [k for k in fitting if n % k == 0]
     turns = min(even or fitting, default=2)

@@ -34,8 +34,8 @@ from ir.core.types import Array, unlift
 
 
 def outward(emitter: Recursion, e: Expr, env: Env, to: Place) -> tuple[Expr, Place] | None:
-    """The term that e is a view of, and the place where it goes if e goes to `to`; None if e has no
-    inverse."""
+    """The term that e is a view of, and the place where this term goes if e goes to `to`; None if e
+    is no view that has an inverse."""
     match e:
         case Split(m, xs):
             return xs, places.split_out(number(m), to)

@@ -160,7 +160,7 @@ class _Placer:
         return (), False
 
     def after(self, s: Statement, loops: Loops, pending: Pending) -> Pending:
-        """The accesses that are pending after s, with no barrier since them."""
+        """The accesses with no barrier since them after s; `pending` are those before s."""
         match s:
             case Barrier():
                 return ()
@@ -193,7 +193,8 @@ class _Placer:
         return tuple(found)
 
     def passing(self, s: If, loops: Loops) -> Loops:
-        """The loops, with the bounds of the ids of those work-items that pass the guard s."""
+        """The loops, and besides each id, with its number of values, of which only some values pass
+        the guard s."""
         limits = dict(self.items) | dict(loops)
         passed = [(name, _under(s.condition, name, limits[name])) for name, _ in self.items]
         return (*loops, *[each for each in passed if each[1] < limits[each[0]]])
@@ -222,7 +223,8 @@ class _Placer:
         return memory.space is Space.LOCAL or memory in self.globals
 
     def conflict(self, p: Access, a: Access) -> bool:
-        """True if one of two accesses may read what another work-item writes by the other.
+        """True if one of the accesses p and a may read what another work-item writes by the other
+        access.
 
         Two writes are no conflict: the proof of races excludes that they meet in a cell, unless a
         read of that cell comes between them, which then is a conflict with each.

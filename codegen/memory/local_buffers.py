@@ -56,7 +56,8 @@ def _room(m: Memory) -> int:
 
 def _lying(lives: dict[Memory, _Life]) -> dict[Memory, Location]:
     """The location of each buffer of a kernel, given their lives. A buffer of two halves has memory
-    of its own; others share memory where no two are alive at once."""
+    of its own. Of the others, those of one scalar type share memory where no two are alive at
+    once."""
     found = {m: Location(m, 0) for m in lives if m.halves > 1}
     for scalar in sorted({m.scalar for m in lives}):
         pool = {m: life for m, life in lives.items() if m.scalar == scalar and m.halves == 1}

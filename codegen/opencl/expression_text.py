@@ -535,8 +535,9 @@ class Expressions:
 
 
 def infix(e: Apply, operand: Callable[[Value, int], str]) -> tuple[str, int]:
-    """The text of a op b, and how tightly it binds, with the text of each operand by `operand`. A
-    scalar beside a vector is written as a scalar: OpenCL fills the vector itself."""
+    """The text of a op b, and how tightly it binds. `operand` gives the text of an operand, in
+    parentheses unless that binds at least as tightly as a given number. A scalar beside a vector is
+    written as a scalar: OpenCL fills the vector itself."""
     a, b = e.arguments
     if isinstance(a, Broadcast) != isinstance(b, Broadcast):
         a = a.e if isinstance(a, Broadcast) else a

@@ -83,8 +83,9 @@ class Naming:
         return self.short[i.key]
 
     def sums(self, i: Index) -> Iterator[tuple[int, Index]]:
-        """The sums of the terms of i that change in loops up to a depth, as pairs (depth, sum),
-        outermost first."""
+        """The partial sums of i, as pairs (depth, sum), outermost first: for each depth at which
+        terms of i change, the sum of the terms that change in loops of at most this depth. The
+        constant of i, and terms that change with spelled-out loops, are in none."""
         at = [(self.depth(atom), (atom, k)) for atom, k in i.terms]
         known = [(depth, term) for depth, term in at if depth is not None]
         for depth in sorted({depth for depth, _ in known}):

@@ -254,7 +254,8 @@ def try_library(library: str) -> list[Device | Broken]:
 
 
 def _called(entry: Device | Broken) -> tuple[object, ...]:
-    """The identity of an entry, by which entries of different children are compared."""
+    """The identity of a device or of a runtime that does not work, by which the entries of
+    different child processes are compared."""
     match entry:
         case Device():
             return entry.platform, entry.name, entry.version, entry.driver, entry.ordinal

@@ -69,8 +69,8 @@ def _registered(environ: Mapping[str, str]) -> list[str]:
 
 
 def _in_environment() -> list[str]:
-    """The libraries of runtimes in this Python environment, whose files may name a place they were
-    built in."""
+    """The libraries of runtimes in this Python environment. The files that list them may give the
+    path at which a library was built; it is then looked for in the environment's own folder."""
     prefix = Path(sys.prefix)
     named = _named_in(prefix / "etc/OpenCL/vendors")
     moved = (prefix / "lib" / Path(library).name for library in named)
@@ -119,7 +119,7 @@ def _named_by(file: Path) -> list[str]:
 
 
 def _distinct(found: Iterable[str]) -> tuple[str, ...]:
-    """The libraries, each once, though two files or links may name it."""
+    """The libraries `found`, each once, though several names or links may lead to one."""
     by_file = {os.path.realpath(name) if "/" in name else name: name for name in reversed([*found])}
     return tuple(reversed(by_file.values()))
 

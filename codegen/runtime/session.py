@@ -58,8 +58,8 @@ _registered: set[str] = set()
 
 
 def _handles(libraries: Iterable[str]) -> list[cl.Device]:
-    """The devices of these runtimes; the OpenCL loader looks only once, so the first call
-    decides."""
+    """The devices of these runtimes. The OpenCL loader looks for runtimes only once in a process,
+    so later calls find those of the first call."""
     if not _registered:
         _registered.update(libraries)
         shelf = cache.folder() / "vendors"

@@ -75,7 +75,7 @@ class Terms:
 @dataclass(frozen=True, slots=True)
 class WholeSum:
     """A sum of whole numbers of a known range: its reduction, its type, its terms, and the range of
-    what it starts from, 0 where nothing is known of that."""
+    the number that it starts from (`start`: 0 … 0 where nothing is known of that number)."""
 
     reduction: Expr
     scalar: Scalar

@@ -38,8 +38,8 @@ def _held(found: WholeSum) -> Iterator[Constraint]:
 
 
 def _terms_held(found: WholeSum) -> Iterator[Constraint]:
-    """The constraints that terms fit the type that they are computed in, where that is narrower
-    than the sum's."""
+    """The constraints that the terms of the sum `found` fit the type that they are computed in;
+    none if that is the type of the sum, or a type of reals."""
     each, scalar = found.terms.each, found.terms.scalar
     if scalar == found.scalar or not is_whole(scalar):
         return
@@ -52,5 +52,5 @@ def _terms_held(found: WholeSum) -> Iterator[Constraint]:
 
 
 def _a(scalar: Scalar) -> str:
-    """The type's name with its article."""
+    """The name of a scalar type with its article, such as `an int`."""
     return f"an {scalar.name}" if scalar.name[0] in "iu" else f"a {scalar.name}"

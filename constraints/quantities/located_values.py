@@ -54,7 +54,7 @@ class Cells:
         return Cells(self.space, self.name, self.chosen | {loop})
 
     def part(self, k: Size) -> "Cells":
-        """The cells of component k of a tuple."""
+        """The cells of part k of the value: component k of a tuple, or element k of an array."""
         if self.space == "own":
             return self
         return Cells(self.space, (self.name, k), self.chosen)
@@ -72,11 +72,12 @@ class Delayed:
     path: tuple[int, ...] = ()
 
     def at(self, loop: Loop) -> "Delayed":
-        """The value of the map at one element: the one of xs that the turn of `loop` chooses."""
+        """The value of the map at one element: that of f at the element of xs that the turn of
+        `loop` chooses."""
         return replace(self, xs=each(self.xs, lambda inner: inner.at(loop)))
 
     def part(self, k: Size) -> "Delayed":
-        """This map with component k of xs in place of xs."""
+        """The value of the map at element k: that of f at element k of xs."""
         return replace(self, xs=each(self.xs, lambda inner: inner.part(k)))
 
 

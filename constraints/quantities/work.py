@@ -43,8 +43,8 @@ class Work:
     loaded, bytes that groups load from global memory or write to the output (`moved`), and times
     that groups fill local memory (`staged`).
 
-    `operations` and `words` count each lane of a vector, `instructions` and `loads` a vector once:
-    the former of the same operations, the latter of the same words.
+    `operations` and `words` count each lane of a vector; `instructions` counts the same operations,
+    and `loads` the same loads, with a vector counted once.
     """
 
     operations: Total  # on floats, one for each lane of a vector

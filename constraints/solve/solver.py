@@ -180,7 +180,8 @@ class Solver:
         return {p: model.eval(t, model_completion=True).as_long() for p, t in terms.items()}
 
     def _small_core(self) -> tuple[Constraint, ...]:
-        """The clashing constraints that Z3 names, without those that can be left out."""
+        """The clashing constraints that Z3 names, as few as are found: each is left out if the
+        others still clash without it."""
         core = [str(literal) for literal in self._z3.unsat_core()]
         deadline = monotonic() + self.seconds
         for name in sorted(core, key=lambda g: -int(g[1:])):

@@ -117,8 +117,9 @@ def padded(l: int, r: int, value: Value, xs: Value, env: Env) -> Value:
 
 
 def beside(pieces: Sequence[Value], rank: int, env: Env) -> Value:
-    """The concatenation of these arrays along their first `rank` dimensions seen as one; of rank 0,
-    the pieces are elements of the result."""
+    """The array of these arrays one behind the other. The first `rank` dimensions of each are taken
+    as one, along which they follow each other; if `rank` is 0, each of them is one element of the
+    result."""
     first = pieces[0]
     if isinstance(first, tuple):
         columns = ([p[i] for p in pieces if isinstance(p, tuple)] for i in range(len(first)))

@@ -40,8 +40,8 @@ class View:
     """A view of an array, as a map from places along the axes `new` to an element along the axes
     `old`, or to -1 for none.
 
-    `whole`: every place has an element; `once`: no two places have the same; `onto`: every element
-    of the `old` axes has a place.
+    `whole`: every place has an element; `once`: no two places have the same element; `onto`: every
+    element of the `old` axes has a place.
     """
 
     old: tuple[Axis, ...]

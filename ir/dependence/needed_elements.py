@@ -112,7 +112,8 @@ def _input(t: Type, const: bool, env: Env) -> Value:
 
 
 def _nothing(t: Type, env: Env) -> Value:
-    """A value of type t that neither depends on inputs nor is known to be other than zero."""
+    """A value of type t of which nothing is known: no element is marked as one that depends on an
+    input, or as one that may be other than zero."""
     return _fresh(t, (), lambda dims: Node(dims, env.scope, NONE, NONE, False), env)
 
 
@@ -269,7 +270,7 @@ def _reduce(f: Lam, init: Value, xs: Value, env: Env) -> Value:
 
 
 def _empty(env: Env, dims: tuple[Axis, ...]) -> Node:
-    """The accumulator of a sum to which nothing has been added."""
+    """The accumulator, with dimensions `dims`, of a sum to which nothing has been added."""
     return Node(dims, env.scope, NONE, NONE, True, object())
 
 

@@ -57,7 +57,8 @@ def as_lanes(f: Fragment, matrix: Expr) -> Expr:
 
 
 def held(f: Fragment) -> NDArray[np.int64]:
-    """The element that each lane holds in each register: its number, row by row."""
+    """The number of the element that each lane holds in each register, in an array of lanes ×
+    registers; the elements of the matrix are numbered row by row."""
     digits = (*f.rows, *f.columns)
     numbers = np.arange(f.count(digits), dtype=np.int64).reshape([f.sizes[d] for d in digits])
     order = [digits.index(d) for d in (*f.lanes, *f.registers)]

@@ -45,8 +45,8 @@ class NotAFold(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaf:
-    """An array of numbers: the sum over `summed` of the product of `factors`, with a group of axes
-    a dimension.
+    """An array of numbers: the product of `factors`, summed over the axes `summed`. `dims` has a
+    group of axes for each dimension.
 
     The dimensions are those of all enclosing array types, outermost first, and the lanes of a
     vector last. Axes of the factors in no dimension belong to enclosing maps and reductions; the
