@@ -92,8 +92,9 @@ def _memories(name: str, t: Type, taken: set[str]) -> Memories:
 
 @lru_cache(maxsize=1 << 12)
 def _memory(name: str, scalar: str, elements: int) -> Memory:
-    """The global memory that stands for a buffer in statement trees: one object for buffers of
-    equal names, types and sizes, so that programs can share kernels."""
+    """The global memory that stands in statement trees for the buffer `name` of so many `elements`
+    of type `scalar`: one object for buffers of equal names, types and sizes, so that programs can
+    share kernels."""
     return Memory(name, Space.GLOBAL, scalar, elements)
 
 

@@ -210,8 +210,8 @@ def with_overrides(base: Profile, overrides: Iterable[Limit]) -> Profile:
 
 
 def _like(old: Any, name: str, values: tuple[int, ...]) -> Any:
-    """The new `values` of a limit in the form of its old value: one number, several, or a bool (1
-    or 0); a UserError if they do not fit it."""
+    """The new `values` of the limit `name` in the form of its old value: one number, several, or a
+    bool (1 or 0); a UserError if they do not fit it."""
     if isinstance(old, bool):
         if values not in ((0,), (1,)):
             raise UserError(f"{name} of a profile must be 0 or 1, found {_spelled(values)}")

@@ -118,8 +118,9 @@ def _resting(below: Below, rooms: Sequence[int]) -> dict[int, int]:
 def _first_fit(
     order: Sequence[int], arrays: Sequence[Life], rooms: Sequence[int]
 ) -> dict[int, int]:
-    """The offset of each array, by its number. Arrays are placed in this order, each as low as
-    those with overlapping lives allow."""
+    """The offset of each array, by its number, given the lives of the `arrays` and their rounded
+    bytes (`rooms`). Arrays are placed in the order `order`, each as low as the arrays before it
+    allow whose lives overlap its own."""
     offsets: dict[int, int] = {}
     for i in order:
         start = 0

@@ -266,7 +266,8 @@ def const(t: Type | ScalarType) -> Const:
 def fun(
     f: Callable[..., Operand], *types: Declared, name: str = "", free: tuple[str, ...] = ()
 ) -> Program:
-    """The program whose body is f; types are in the order of its parameters, or their annotations.
+    """The program `name` whose body is f. `types` are those of its parameters, in order; without
+    them, the annotations of f's parameters are.
 
     `free` names the tuning parameters among the sizes (`named("k")`).
     """

@@ -114,8 +114,9 @@ class Stage:
         return Store(memory, slot, s.value), replace(s, value=Load(memory, slot, kind.width))
 
     def declare(self, scalar: str, width: int, loops: Loops) -> tuple[Memory, Index]:
-        """A new private memory with `width` scalars for each iteration of `loops`, the loops
-        around; and the index in it at which the scalars of the current iteration begin."""
+        """A new private memory with `width` scalars, of type `scalar`, for each iteration of
+        `loops`, the loops around; and the index in it at which the scalars of the current iteration
+        begin."""
         shape = (*(count for _, count in loops), width)
         name = self.scope.variable(self.hint)
         memory = Memory(name, Space.PRIVATE, scalar, prod(shape), shape=shape)

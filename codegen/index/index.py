@@ -120,7 +120,8 @@ def as_index(x: Index | int) -> Index:
 
 
 def summed(terms: tuple[Term, ...], c: int) -> Index:
-    """The index of ordered terms and a constant; its range is the sum of the terms' ranges."""
+    """The index of ordered terms and the constant c; its range is the sum of the terms' ranges and
+    c."""
     lo: Bound = c
     hi: Bound = c
     for atom, k in terms:

@@ -18,7 +18,8 @@ ROWS = 4
 
 def column_of(e: Build, layouts: Mapping[Memory, Layout]) -> tuple[Load, ...] | None:
     """The loads of the four bytes of e, if each is loaded from a vector of four bytes in registers;
-    None if one is not, or if e is no vector of four bytes."""
+    None if one is not, or if e is no vector of four bytes. `layouts` tell which memories are
+    registers."""
     if e.kind.scalar not in BYTES or e.kind.width != ROWS:
         return None
     found = tuple(part for part in e.parts if isinstance(part, Load) and _is_lane(part, layouts))

@@ -90,9 +90,10 @@ def _tested(
     ends: Mapping[str, Sequence[int]],
     values: Mapping[str, int],
 ) -> Iterator[Condition]:
-    """The conditions that a guard becomes in the `copied` turns of spelled-out loops, and in the
-    `ends` (first and last turns) of the other loops; variables of loops around have `values`. A
-    turn in which the guard never holds gives none, as nothing is loaded in it."""
+    """The conditions that a guard becomes. `copied` are spelled-out loops, with all their turns,
+    and `ends` are other loops, with their first and last turns: there is a condition for each
+    combination of these turns. Variables of the loops around have `values`. Turns of `copied` in
+    which the guard never holds give none, as nothing is loaded in them."""
     for choice in product(*copied.values()):
         here = {**values, **dict(zip(copied, choice, strict=True))}
         found = [*_copies(guard, ends, here)]

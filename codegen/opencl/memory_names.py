@@ -68,7 +68,8 @@ def names_in(kernel: Kernel) -> set[str]:
 
 
 def spellings(kernel: Kernel, layouts: Mapping[Memory, Layout], taken: set[str]) -> Spellings:
-    """The names of every memory that a kernel declares or is given; they are added to `taken`."""
+    """The names of every memory that a kernel declares or is given; they are added to `taken`.
+    `layouts` tell which memories are registers: each register has a name of its own."""
     contents = _Contents()
     own: dict[Memory, None] = {}
     for s in statements(kernel.body):

@@ -143,8 +143,8 @@ class Writer:
         return replace(found, tests=tests) if tests else None
 
     def apart_by(self, guards: CommonGuards, s: For, depth: int) -> None:
-        """Write the loop s several times: once under each test of `guards`, without the guards that
-        hold then, and once with its guards, for when no test holds."""
+        """Write the loop s, indented by `depth`, several times: once under each test of `guards`,
+        without the guards that hold then, and once with all its guards, for when no test holds."""
         settled, facts = self.settled, self.spell.facts
         start, failed = "if", facts.denied
         for test in guards.tests:
@@ -253,8 +253,8 @@ class Writer:
         return names, self.spell.text(inner.value)
 
     def fill(self, names: list[str], literal: str, depth: int) -> None:
-        """Write the lines that fill registers: float a = 0, b = 0; or, where they are declared
-        elsewhere, a = b = 0;"""
+        """Write the lines, indented by `depth`, that fill the registers `names` with a literal:
+        float a = 0, b = 0; or, where the registers are declared elsewhere, a = b = 0;"""
         for start in range(0, len(names), 4):
             some = names[start : start + 4]
             kinds = [self.declared_by(name, depth) for name in some]

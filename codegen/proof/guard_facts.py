@@ -27,7 +27,8 @@ def narrowed(given: Iterable[Index], ranges: Ranges) -> dict[str, Range] | None:
 
 
 def _narrow(part: Index, narrow: dict[str, Range]) -> bool:
-    """True if `part` can be ≥ 0; the ranges of its variables are narrowed to where it can.
+    """True if `part` can be ≥ 0; in `narrow`, which has the ranges of variables, those of its
+    variables are then narrowed to where it can.
 
     k·x + rest ≥ 0  ⇒  x ≥ ⌈−most(rest) / k⌉, or x ≤ ⌊most(rest) / −k⌋ if k < 0
     """

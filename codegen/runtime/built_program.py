@@ -99,8 +99,8 @@ class Program:
         return out
 
     def _refuse_poison(self, given: Mapping[str, Array], results: Sequence[Array]) -> None:
-        """Raises `PoisonFound` if elements of the results were not written, or were computed from
-        elements that were not.
+        """Raise `PoisonFound` if elements of `results`, those of a run on the inputs `given`, were
+        not written, or were computed from elements that were not.
 
         A result may happen to be the poison's value. So where poison is found, constants are packed
         and the run is repeated with the other poison: a true result is the same again, an unwritten
@@ -369,7 +369,8 @@ def hopeless(runs: Sequence[float], ceiling: float) -> bool:
 
 
 def _agree(totals: list[int], steady: float) -> bool:
-    """True if enough runs took equally long: the middle half spans less than steady · median."""
+    """True if enough runs took equally long: of their times `totals`, the middle half spans less
+    than steady · median."""
     if len(totals) < ENOUGH:
         return False
     low, median, high = np.percentile(totals, (25, 50, 75))

@@ -28,7 +28,7 @@ class DeviceArray:
 
     @staticmethod
     def empty(dtype: np.dtype[Any], shape: tuple[int, ...], queue: Queue) -> "DeviceArray":
-        """A new array on the device of a queue, whose numbers are not set."""
+        """A new array of this type and shape on the device of a queue; its numbers are not set."""
         size = int(np.prod(shape, dtype=object)) * dtype.itemsize
         return DeviceArray(queue.allocate(size), dtype, shape, queue)
 

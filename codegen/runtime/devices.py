@@ -281,8 +281,9 @@ def _short(library: str) -> str:
 
 
 def _child(library: str, skip: int) -> tuple[list[dict[str, Any]], str | None]:
-    """The JSON objects that a child process prints which tries the devices of a runtime, all but
-    the first `skip`; and the words on how the child failed, or None if it did not."""
+    """What a child process says that tries the devices of the runtime `library`, all but the first
+    `skip`: the JSON objects that it prints, and the words on how it failed, or None if it did
+    not."""
     # -P keeps the current folder's modules out; the package's own folder is named instead.
     root = str(Path(__file__).resolve().parent.parent.parent)
     code = (

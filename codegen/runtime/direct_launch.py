@@ -27,8 +27,8 @@ def launch_call(
     global_size: tuple[int, int, int],
     local_size: tuple[int, int, int],
 ) -> Callable[[], int]:
-    """A call that enqueues a kernel, given by the addresses of the driver's objects, and returns
-    the driver's status; the kernel's arguments are set already."""
+    """A function that enqueues a kernel and returns the driver's status. The queue and the kernel
+    are given by the addresses of the driver's objects; the kernel's arguments are set already."""
     sizes = ctypes.c_size_t * DIMENSIONS
     return partial(
         library.clEnqueueNDRangeKernel,

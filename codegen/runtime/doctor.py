@@ -43,8 +43,8 @@ def _fields(entry: Device | Broken, have: Instructions) -> dict[str, object]:
 
 
 def report(found: Sequence[Device | Broken], have: Instructions, width: int | None = None) -> str:
-    """The text of a table of working devices, of the instructions that these carry out, then of
-    broken ones and why."""
+    """The text, `width` columns wide (None: as wide as the terminal), of a table of working
+    devices, of the instructions that these carry out, then of broken ones and why."""
     console = Console(width=width, highlight=False)
     with console.capture() as captured:
         if working(found):

@@ -183,7 +183,8 @@ def preload(library: str) -> None:
 
 
 def loading_error(library: str, mode: int = ctypes.RTLD_LOCAL) -> str | None:
-    """The reason why the linker refuses a library; None if it loads."""
+    """The reason why the linker refuses to load a library in the `mode` of dlopen; None if it
+    loads."""
     if library in (AS_IS, BUNDLED):
         return None
     try:
@@ -194,7 +195,8 @@ def loading_error(library: str, mode: int = ctypes.RTLD_LOCAL) -> str | None:
 
 
 def advice(library: str, reason: str) -> str:
-    """The advice for a runtime that does not work: what to install, set or remove."""
+    """The advice for a runtime `library` that does not work for this `reason`: what to install, set
+    or remove."""
     name = Path(library).name
     if "intelocl" in name and "shared object" in reason:
         return "pip install intel-cmplr-lib-rt (intel-opencl-rt needs it and does not say so)"

@@ -84,7 +84,7 @@ def _identity(handle: cl.Device) -> tuple[str, ...]:
 
 
 def _facts(handle: cl.Device, ordinal: int) -> dict[str, Any]:
-    """The fields of a Device that its driver knows."""
+    """The fields of a Device that its driver knows, and its `ordinal` among devices alike."""
     name, platform, version, driver = _identity(handle)
     return {
         "name": name,
@@ -124,8 +124,8 @@ kernel void trial(global const int *x, global int *y) {
 
 
 def try_devices(library: str, skip: int) -> None:
-    """Run a small kernel on each device of a runtime but the first `skip`; prints a JSON object a
-    line."""
+    """Run a small kernel on each device of the runtime `library` but the first `skip`, and print
+    what was found of each as a JSON object on one line."""
     platforms.preload(library)
     refused = platforms.loading_error(library)
     handles = [] if refused else _handles([library])

@@ -73,8 +73,9 @@ class Arrays:
         return Data(storage.kind)
 
     def pointed(self, e: Pointed, where: Where, writes: bool = False) -> Data:
-        """The value of the expression *(space kind *)&array[index], whose access is recorded. Its
-        address must be at a multiple of the size of `kind`; halves may be read as their bits."""
+        """The value of the expression *(space kind *)&array[index]; its access, a write if
+        `writes`, is recorded. The address must be at a multiple of the size of `kind`; halves may
+        be read as their bits."""
         storage = self.storage(e.element.array)
         index = self.indices.int_value(self.signed(e.element.index, where), where).index
         kind, memory = e.kind, storage.memory

@@ -215,8 +215,8 @@ class Expressions:
             )
 
     def applied(self, function: Function, values: list[Value], where: Where) -> Data:
-        """The value of a call of a function in the text, which may call those before it; it is
-        data."""
+        """The value of a call, with these values as arguments, of a function in the text; the
+        function may call those before it. The value is data."""
         if len(values) != len(function.parameters):
             expected = f"{len(function.parameters)} arguments"
             raise self.reading.refused(f"{function.name}: expected {expected}, found {len(values)}")

@@ -30,8 +30,8 @@ def loop(name: str) -> str:
 
 
 def numbered(variable: str, numbers: str) -> str:
-    """The name of a register of a variable: acc_0_1 for acc_; after a capital, which may begin a
-    macro, A_0_1_."""
+    """The name of the register of a variable that has these numbers: of acc_ and 0_1 it is acc_0_1;
+    after a capital, which may begin a macro, A_0_1_."""
     return f"{variable}{numbers}{'' if variable[0].islower() else '_'}"
 
 

@@ -191,8 +191,9 @@ def _ranges(low: int, rows: Index, high: Column) -> tuple[Index, Column]:
 def _divisors(
     step: Choice, form: Form, rows: Index, high: Column, known: Columns
 ) -> tuple[Index, Column]:
-    """The pairs (node, value) for which the value plus a shift divides a size at the node; `form`
-    has the size and the shift. Where the size is 0, all values in range are taken."""
+    """The pairs (node, value), for the nodes `rows` and values up to `high` there, in which the
+    value plus a shift divides a size at the node; `form` has the size and the shift. Where the size
+    is 0, all values in range are taken."""
     n, shift = (_whole(a, known, len(rows)) for a in form)
     zero = np.asarray(n == 0, dtype=np.bool_)
     at, found = _each_divisor(np.where(zero, 1, np.abs(n)))

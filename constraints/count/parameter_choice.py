@@ -70,8 +70,8 @@ def _choice(i: int, order: Sequence[str], relations: Sequence[Relation], found: 
 
 
 def _caps(p: str, known: frozenset[str], found: Sequence[Inequality]) -> tuple[Inequality, ...]:
-    """The inequalities that bound p from above by sizes of `known` parameters; p occurs only on the
-    left side."""
+    """The inequalities in `found` that bound the parameter p from above, given `known` parameters:
+    p occurs on the left side only, and some known parameter in it besides."""
     return tuple(i for i in found if p in i.under - i.over and (i.under | i.over) & known)
 
 

@@ -170,9 +170,9 @@ def _split(layer: Layer, s: Stratum) -> list[Stratum]:
 
 
 def _finish(points: Space, begun: Sequence[tuple[Point, int, int, int]]) -> list[Point]:
-    """The points completed from their beginnings. A beginning is (values, depth, node, rank): the
-    values of the first `depth` parameters, the node that they lead to, and the number, among the
-    points below it, of the one wanted."""
+    """The points that begin as `begun` says. A beginning is (values, depth, node, rank): the values
+    of the first `depth` parameters, the node that they lead to, and the number, among the points
+    below it, of the one wanted."""
     if not begun:
         return []
     depth = begun[0][1]

@@ -60,5 +60,5 @@ def largest_sets(found: Sequence[Pool]) -> Iterator[Live]:
 
 
 def packed_bytes(lives: Sequence[Life], sizes: Sequence[int]) -> int:
-    """The bytes of a pool whose buffers have these sizes."""
+    """The bytes of a pool whose buffers have these lives and sizes."""
     return packed(lives, sizes, unit=LOCAL_ALIGNMENT).bytes

@@ -121,8 +121,8 @@ def _last(test: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def extreme(p: Poly, found: Mapping[str, tuple[int, int | None]], top: bool) -> int | None:
-    """The largest (`top`) or the least value of a polynomial with positive coefficients; None if
-    unbounded."""
+    """The largest (`top`) or the least value of a polynomial with positive coefficients, from the
+    bounds of parameters in `found`; None if unbounded."""
     total = 0
     for monomial, k in p:
         for atom, power in monomial:

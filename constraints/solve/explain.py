@@ -12,12 +12,14 @@ LEGIBLE = 60  # characters of a relation
 
 
 def explain(core: Sequence[Constraint], parameters: Sequence[str]) -> str:
-    """The message that no variant satisfies all of these constraints, and why."""
+    """The message that no variant satisfies all constraints in `core`, and why; `parameters` are
+    those of the program."""
     return f"no variant: {clash(core, parameters)}"
 
 
 def clash(core: Sequence[Constraint], parameters: Sequence[str]) -> str:
-    """The reason, as text, why the constraints of the core cannot hold together."""
+    """The reason, as text, why the constraints in `core` cannot hold together; `parameters` are
+    those of the program."""
     relations = [c.relation for c in core]
     low = {p: n for p, (n, _) in bounds(parameters, relations).items() if n < ENDLESS}
     fixed = {r.a: r.b for r in relations if isinstance(r, Equal)}

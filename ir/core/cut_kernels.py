@@ -161,7 +161,8 @@ def _source(reads: Names, cut: _Cut) -> str | None:
 
 def _purpose(e: Expr, prepack: bool, cut: _Cut) -> str:
     """The name for the buffer of a kernel that computes e, where the program gives it no name: such
-    as `image_padded`, from the one parameter that e uses and from what is done to it."""
+    as `image_padded`, of the one parameter that e uses and of what is done to it. `prepack` says
+    that the kernel runs once, on constants."""
     source = _source(free(e), cut)
     if source is None:
         return "partial"

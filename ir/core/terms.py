@@ -196,14 +196,16 @@ def _marked(ts: Sequence[Type], body: Callable[..., Expr]) -> tuple[list[str], E
 
 
 def lam(hint: str, t: Type, body: Callable[[Expr], Expr]) -> Lam:
-    """The function x -> body(x), x of type t, with a name that the body does not use otherwise."""
+    """The function x -> body(x), x of type t. Its variable is called `hint`, with a number if the
+    body uses that name otherwise."""
     [mark], inner = _marked((t,), body)
     name = fresh(hint, free(inner) | bound_names(inner))
     return Lam(Var(name, t), substitute(inner, {mark: Var(name, t)}))
 
 
 def lam2(hints: tuple[str, str], ts: tuple[Type, Type], body: Callable[[Expr, Expr], Expr]) -> Lam:
-    """The function (x, y) -> body(x, y), with names that the body does not use otherwise."""
+    """The function (x, y) -> body(x, y), with x and y of the types ts. Its variables are called by
+    `hints`, with numbers if the body uses these names otherwise."""
     marks, inner = _marked(ts, body)
     avoid = free(inner) | bound_names(inner)
     first = fresh(hints[0], avoid)
@@ -213,7 +215,8 @@ def lam2(hints: tuple[str, str], ts: tuple[Type, Type], body: Callable[[Expr, Ex
 
 
 def let(hint: str, value: Expr, t: Type, body: Callable[[Expr], Expr]) -> Let:
-    """The term let x = value; body(x), with a name that the body does not use otherwise."""
+    """The term let x = value; body(x), where the value has type t. Its variable is called `hint`,
+    with a number if the body uses that name otherwise."""
     f = lam(hint, t, body)
     return Let(f.pattern, value, f.body)
 

@@ -36,8 +36,8 @@ def expand(c: Recursion, h: Helper, args: tuple[Argument, ...], span: Span, env:
 def enter(
     c: Recursion, h: Helper, args: tuple[Argument, ...], span: Span, env: Env
 ) -> tuple[Env, Kept]:
-    """The environment for the body of h at this call, and the arguments that are computed, each
-    with its pattern, for lets around the body."""
+    """The environment for the body of h, with its parameters bound to `args`. Besides, those
+    arguments that are computed, each with its pattern: they are for lets around the body."""
     params, kept = h.definition.params, Kept()
     given = [typed(c, p, a, env) for p, a in zip(params, args, strict=True)]
     inner = inferred(c, params, given, Env({}, env.scope, h.known), span)
@@ -67,8 +67,8 @@ def typed(c: Recursion, p: Parameter, a: Argument, env: Env) -> Argument:
 def inferred(
     c: Recursion, params: tuple[Parameter, ...], args: list[Argument], env: Env, span: Span
 ) -> Env:
-    """The environment env with the sizes that the declared types of params name and env does not
-    bind, inferred from the arguments' types."""
+    """The environment env with more sizes bound: those that the declared types of params name, and
+    that env does not bind yet. They are inferred from the types of the arguments `args`."""
     own = {name.text for p in params for name in pattern_names(p.pattern)}
     typed = [
         (p.type, type_of(a.term))

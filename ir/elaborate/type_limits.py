@@ -34,7 +34,7 @@ def dimensions(t: Type) -> int:
 
 def _measure(t: Type, span: Span) -> tuple[int, int]:
     """The number of scalars or vectors in a value of type t, and the number of scalar and vector
-    types that t is written with."""
+    types that t is written with; a UserError at `span` for an array without elements."""
     match t:
         case Array(elem, n):
             count, leaves = _measure(elem, span)

@@ -25,8 +25,8 @@ def fragments(e: int, halves: int) -> tuple[Fragment, Fragment, Fragment]:
 
 
 def neighbours(e: int, halves: int) -> tuple[Fragment, Fragment, Fragment]:
-    """The layouts of the operands A and B and of the result C, as `fragments` gives them, but with
-    steps reordered so that those which one lane holds are neighbours."""
+    """The layouts of the operands A and B and of the result C, as `fragments` gives them for e and
+    `halves`, but with steps reordered so that those which one lane holds are neighbours."""
     return _fragments(e, halves, ("t", "h", "i"))
 
 

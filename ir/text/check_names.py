@@ -26,8 +26,8 @@ MOST = 500  # definitions of a file
 
 
 def check_names(file: File, builtin: Set[str], sizes: Set[str]) -> None:
-    """Raise a UserError at the first name that is bound twice, unknown, or used before its
-    definition."""
+    """Raise a UserError at the first name in a file that is bound twice, unknown, or used before
+    its definition. Known are the names in `builtin`, and those of `sizes`."""
     _unique([d.name for d in file.definitions], "defined")
     if len(file.definitions) > MOST:
         found = len(file.definitions)

@@ -38,7 +38,7 @@ Syntax: TypeAlias = Tree[Token] | Token
 
 
 def read(text: str, name: str = "<program>") -> File:
-    """The definitions and sizes written in a text."""
+    """The definitions and sizes written in a text; messages call the text `name`."""
     return Reader(text, name).file(syntax_tree(text, name))
 
 

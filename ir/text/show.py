@@ -83,21 +83,23 @@ def _block(e: Expr, indent: int, after: str) -> str:
 
 
 def _value(value: Expr, indent: int) -> str:
-    """The text of the value that a let binds, in brackets if it is a let itself."""
+    """The text of the value of a let in column `indent`, in brackets if the value is a let
+    itself."""
     if isinstance(value, Let):
         return f"({_block(value, indent + 4, ')')}"
     return _block(value, indent + 4, "")
 
 
 def _body(body: Expr, indent: int, after: str) -> str:
-    """The text of a let's body, in brackets if it starts with a minus, which would else be read as
-    a subtraction."""
+    """The text of a let's body, which begins in column `indent` and is followed by `after`. It is
+    in brackets if it starts with a minus, which would else be read as a subtraction."""
     text = _block(body, indent, after)
     return f"({_block(body, indent + 1, ')' + after)}" if text.startswith("-") else text
 
 
 def _operators(e: Binary, indent: int, after: str) -> str:
-    """The text of a sum or difference a + b - c, with a line for each operand."""
+    """The text of operations in a row, such as a + b - c, with a line for each operand; it begins
+    in column `indent` and is followed by `after`."""
     spine = [e]
     while isinstance(left := spine[-1].a, Binary) and _goes_on(left.op, e.op):
         spine.append(left)
@@ -115,16 +117,16 @@ def _goes_on(op: str, other: str) -> bool:
 
 
 def _open(e: Expr, indent: int, after: str) -> str:
-    """The text of an operand of an operator that is broken into lines: in brackets, unless it is a
-    call."""
+    """The text of an operand of an operator that is broken into lines; it begins in column `indent`
+    and is followed by `after`. It is in brackets if it is a let or an operation."""
     if isinstance(e, Let) or _level(e) < ATOM:
         return f"({_block(e, indent + 1, ')' + after)}"
     return _block(e, indent, after)
 
 
 def _call(e: Expr, indent: int, after: str) -> str:
-    """The text of a call: its first arguments on the line of its head, each other argument on lines
-    of its own."""
+    """The text of a call, which begins in column `indent` and is followed by `after`: its first
+    arguments on the line of its head, each other argument on lines of its own."""
     head, args = parts_of(e)
     text, new = f"{head}(", "\n" + " " * (indent + 2)
     lead = _lead(args, WIDTH - indent - len(text))
@@ -142,7 +144,8 @@ def _call(e: Expr, indent: int, after: str) -> str:
 
 
 def _list(parts: tuple[Expr, ...], indent: int, after: str) -> str:
-    """The text of [a, b, …], with as many elements on a line as fit."""
+    """The text of [a, b, …], the array of these parts, with as many on a line as fit; it begins in
+    column `indent` and is followed by `after`."""
     text, column = "[", indent + 1
     for i, part in enumerate(parts):
         end = "]" + after if i == len(parts) - 1 else ","
@@ -160,8 +163,8 @@ def _list(parts: tuple[Expr, ...], indent: int, after: str) -> str:
 
 
 def _lead(args: tuple[str | Expr, ...], room: int) -> list[str]:
-    """The texts of the first arguments, as many as fit in `room`; the last argument is never among
-    them."""
+    """The texts of the first of `args`, as many as fit in `room` columns; the last argument is
+    never among them."""
     lead: list[str] = []
     for arg in args[:-1]:
         line = arg if isinstance(arg, str) else _line(arg)

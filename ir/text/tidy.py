@@ -20,7 +20,8 @@ COMMENT = "--"
 
 
 def tidy(text: str, name: str = "<program>") -> str:
-    """The text of a program with its spaces set; a UserError if it cannot be parsed."""
+    """The text of a program with its spaces set; a UserError, which calls the text `name`, if it
+    cannot be parsed."""
     read(text, name)
     tokens = tokenize(text, name)
     made = _without_empty_lines(_lines(text, tokens))

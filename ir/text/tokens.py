@@ -72,7 +72,8 @@ def span_of(token: Token, text: str, name: str) -> Span:
 
 
 def tokenize(text: str, name: str) -> list[Token]:
-    """The tokens of a text, each `(` marked as one that calls or one that groups."""
+    """The tokens of a text, each `(` marked as one that calls or one that groups; messages call the
+    text `name`."""
     tokens: list[Token] = []
     try:
         for token in grammar().lex(text):
@@ -98,8 +99,8 @@ def _calls(before: Token, token: Token, text: str) -> bool:
 
 
 def check_brackets(tokens: list[Token], text: str, name: str) -> None:
-    """Raise a UserError unless every bracket is closed by one of its kind, and nesting is not too
-    deep."""
+    """Raise a UserError unless every bracket among the tokens of a text is closed by one of its
+    kind, and nesting is not too deep. The message calls the text `name`."""
     opened: list[Token] = []
     for token in tokens:
         if token in ("(", "["):
