@@ -55,7 +55,8 @@ def command_parser(
     version: Callable[[], str] = installed_version,
 ) -> argparse.ArgumentParser:
     """The parser of the command `prog`, described by `what`; it has the options `--help`, which
-    shows defaults, and `--version`."""
+    shows defaults, and `--version`, which shows what `version()` gives. `usage` is the usage that
+    help shows (None: one made of the options)."""
     parser = argparse.ArgumentParser(prog, usage=usage, description=what, formatter_class=_Help)
     parser.add_argument(
         "--version", action=_Version, nargs=0, const=version, help="print the version and exit"

@@ -60,8 +60,8 @@ def lattices(constants: Sequence[int]) -> list[Lattice]:
 
 
 def _joined(parts: Sequence[Lattice]) -> Iterator[Lattice]:
-    """Lattices that hold the same numbers as `parts`, in which neighbours of one shape, evenly
-    spaced, are joined."""
+    """Lattices that hold the same numbers as `parts`: neighbours in `parts` that are alike but for
+    their first numbers, and whose first numbers are evenly spaced, become one lattice."""
     at = 0
     while at < len(parts):
         n, d = _run(parts, at)

@@ -67,8 +67,8 @@ def _duration(node: Node) -> int:
 
 @dataclass(slots=True)
 class _Cells:
-    """For each of the `size` cells of an array, the number of the work-item that writes it
-    (`writer`, -1: none), and the time of its first write (`first`)."""
+    """The writes to an array of `size` cells: for each cell, the number of the work-item that
+    writes it (`writer`, -1: none), and the time of its first write (`first`)."""
 
     found: Footprint
     size: int

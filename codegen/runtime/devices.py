@@ -281,9 +281,8 @@ def _short(library: str) -> str:
 
 
 def _child(library: str, skip: int) -> tuple[list[dict[str, Any]], str | None]:
-    """What a child process says that tries the devices of the runtime `library`, all but the first
-    `skip`: the JSON objects that it prints, and the words on how it failed, or None if it did
-    not."""
+    """The JSON objects that a child process prints, and the words on how it failed, or None if it
+    did not. The child tries the devices of the runtime `library`, all but the first `skip`."""
     # -P keeps the current folder's modules out; the package's own folder is named instead.
     root = str(Path(__file__).resolve().parent.parent.parent)
     code = (

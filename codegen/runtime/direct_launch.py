@@ -12,8 +12,8 @@ DIMENSIONS = 3
 
 
 def loader(extension: str) -> ctypes.CDLL:
-    """The OpenCL loader that the Python extension in the file `extension` is linked to; but if this
-    process was started with another loader preloaded, as a simulator does, that other one."""
+    """The OpenCL loader that the Python extension in the file `extension` is linked to. If another
+    loader was preloaded into this process, as a simulator's is, it is that one instead."""
     everything = ctypes.CDLL(None)
     if hasattr(everything, "clEnqueueNDRangeKernel"):
         return everything

@@ -53,7 +53,7 @@ class Queue(Protocol):
         """Launches of kernels on these buffers, recorded for the queue that is not profiled."""
 
     def finish(self) -> None:
-        """Waits until the queue that is not profiled is empty."""
+        """Wait until the queue that is not profiled is empty."""
 
     def device_ns(self, events: Sequence[Any]) -> list[int]:
         """The nanoseconds that each command took on the device, after waiting for them all."""

@@ -45,7 +45,7 @@ class Series:
 
 
 def launched(recorded: Recorded) -> None:
-    """Enqueues recorded launches, and waits for nothing."""
+    """Enqueue recorded launches, and wait for none of them."""
     _demand_taken([call() for call in recorded.calls])
 
 

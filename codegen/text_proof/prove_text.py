@@ -61,10 +61,11 @@ def _head(source: str) -> KernelText | NotRead:
 
 @lru_cache(maxsize=1024)
 def _safe(source: str, global_size: Size, elements: tuple[int, ...]) -> tuple[Verdict, ...]:
-    """The verdicts on a text launched with `global_size` work-items along each dimension, on
-    buffers of `elements` elements, in the order of the kernel's parameters.
+    """The verdicts on the text `source`, launched with `global_size` work-items along each
+    dimension, on buffers of `elements` elements, in the order of the kernel's parameters.
 
-    Variants of a program share kernels, and so do its layers: each is proved once.
+    Variants of a program share kernels, and so do the layers of a network: each kernel is proved
+    once.
     """
     text = _read(source)
     assert isinstance(text, KernelText)

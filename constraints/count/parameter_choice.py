@@ -20,9 +20,9 @@ from ir.text.suggest import no_such
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The choice of one parameter: its candidate values (from `low` to `high`, or the listed
-    `values`, or divisors by `divides`), the inequalities that bound it (`caps`), and the `tests`
-    that it must pass. Later choices depend on the parameters `live`, and on these only through the
-    sizes `keys`."""
+    `values`, or those that divide a size as `divides` says), the inequalities that bound it
+    (`caps`), and the `tests` that it must pass. Later choices depend on the parameters `live`, and
+    on these only through the sizes `keys`."""
 
     parameter: str
     low: int
@@ -70,8 +70,8 @@ def _choice(i: int, order: Sequence[str], relations: Sequence[Relation], found: 
 
 
 def _caps(p: str, known: frozenset[str], found: Sequence[Inequality]) -> tuple[Inequality, ...]:
-    """The inequalities in `found` that bound the parameter p from above, given `known` parameters:
-    p occurs on the left side only, and some known parameter in it besides."""
+    """The inequalities in `found` that bound the parameter p from above: p occurs on their left
+    side only, and a `known` parameter occurs in them too."""
     return tuple(i for i in found if p in i.under - i.over and (i.under | i.over) & known)
 
 

@@ -46,8 +46,8 @@ def _guaranteed(r: Relation, found: Bounds, positive: Positive, divided: Divided
 
 
 def _stronger(n: Size, than: Size) -> bool:
-    """True if every divisor of n divides `than` too, but not vice versa: `m | n` then implies `m |
-    than`."""
+    """True if n divides `than`, and `than` does not divide n: `m | n` then implies `m | than`, and
+    says more."""
     return denominator(exact(than, n)) == 1 and denominator(exact(n, than)) != 1
 
 

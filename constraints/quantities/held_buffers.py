@@ -94,7 +94,7 @@ class Use:
 
 
 def maximal(sets: Iterable[Live]) -> frozenset[Live]:
-    """Those of the sets of buffers that no other of them contains."""
+    """The sets of buffers in `sets` that are contained in no other of them."""
     every = set(sets)
     return frozenset(s for s in every if not any(s < other for other in every))
 

@@ -39,9 +39,9 @@ Loops = tuple[Loop, ...]
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Where a value's scalars lie: the memory (`space`: global, local, or own for a work-item's),
-    the array in it (`name`; None for own memory), and the loops whose turns choose which scalar of
-    the array is meant."""
+    """The location of a value's scalars: the memory (`space`: global, local, or own for a
+    work-item's), the array in it (`name`; None for own memory), and the loops whose turns choose
+    which scalar of the array is meant (`chosen`)."""
 
     space: str  # global, local or own
     name: object = None

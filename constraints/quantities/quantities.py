@@ -43,9 +43,10 @@ Dims = tuple[Peak, Peak, Peak]
 
 @dataclass(frozen=True, slots=True)
 class KernelQuantities:
-    """The quantities of one launch of a kernel, the one that makes the array `output`: work-items
-    along each dimension, work-groups, bytes of local memory (in all, and of each pool) and of
-    private memory, operations in its text, and work."""
+    """The quantities of one launch of a kernel, the one that makes the array `output`: along each
+    dimension the work-items of a group (`items`) and the groups, or, if the kernel leaves groups
+    open, all work-items (`global_items`); bytes of local memory (in all, and of each pool) and of
+    private memory; operations in its text (`code`); and work."""
 
     output: str
     prepack: bool

@@ -218,7 +218,7 @@ def _upper(term: Term) -> Size | None:
 
 
 def _without(b: Size, rest: Monomial) -> Monomial:
-    """The product `rest` without one factor b; all of it if b is no factor of it."""
+    """The product `rest` divided by b, if b divides it; else `rest` itself."""
     if isinstance(b, int) or b.den != ONE or len(b.num) != 1:
         return rest
     powers = dict(rest)

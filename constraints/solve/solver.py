@@ -98,8 +98,8 @@ class Solver:
             return self._check(self._guards, self.seconds)
 
     def domain(self, parameter: str, candidates: Iterable[int]) -> Domain:
-        """Those of the candidates that the parameter takes in some point, and whether all were
-        decided in time."""
+        """The values among `candidates` that the parameter takes in some point; exact if Z3 decided
+        on each of them in time."""
         deadline, found, exact = monotonic() + self.seconds, set[int](), True
         for v in candidates:
             if v in found:

@@ -78,7 +78,7 @@ class Tape:
     and of whole sums met.
 
     A step of an innermost sum counts as a product if all its operands depend on inputs and at least
-    one of them is not constant.
+    one of them is not constant. In a whole sum all steps do.
     """
 
     nodes: list[Node] = field(default_factory=list)

@@ -292,9 +292,11 @@ def _total(init: Value, out: Value, axis: Axis, env: Env) -> Value:
 
 
 def _count_products(f: Lam, out: Value, env: Env) -> None:
-    """Count the products of a sum, unless its function f has a reduction inside or works on arrays.
+    """Add the products of a sum, and its whole sums, to the record of the analysis, unless its
+    function f has a reduction inside or works on arrays. `out` is what a step adds.
 
-    A step counts if all values that it uses depend on inputs and not all of them are constants.
+    A step counts as a product if all values that it uses depend on inputs and not all of them are
+    constants.
     """
     assert isinstance(f.pattern, tuple)
     accumulators = {v.name for v in variables(f.pattern[0])}

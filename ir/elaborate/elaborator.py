@@ -222,8 +222,8 @@ class Elaborator:
 
     def met(self, x: Expr, y: Expr, a: Argument, b: Argument) -> tuple[Expr, Expr]:
         """The operands x and y, which were written as the arguments a and b. If one of them is made
-        of float literals without a suffix, and the other is a half or bfloat, the former is
-        converted to the latter's type."""
+        of float literals without a suffix, and the other is a half or bfloat, the first is
+        converted to that type."""
         t, u = type_of(x), type_of(y)
         if t == FLOAT and (to := narrow_real(u)) and self.is_weak(a):
             x = cast(x, to) or x
