@@ -187,8 +187,8 @@ def _launch(kernel: Kernel, stage: Stage, known: Globals, unsigned: bool) -> Lau
 
 
 def _part(name: str, where: tuple[int, ...]) -> str:
-    """The name of a buffer: that of its variable, such as `xs`, or for a component of a tuple that
-    name and the component's path `where`, such as `xs.0`."""
+    """The name of the buffer of the variable `name`, such as `xs`. If the variable is a tuple, each
+    component has a buffer, whose name also has the path `where` to it: `xs.0`."""
     return ".".join([name, *map(str, where)])
 
 

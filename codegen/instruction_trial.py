@@ -39,8 +39,8 @@ def own_instructions(device: Device) -> tuple[str, ...]:
 
 
 def _without_emulation(session: Session) -> list[Entry | Alone]:
-    """The entries of the table for which a device's compiler chooses the text with the real
-    instruction, not the one that emulates it."""
+    """The entries of the table whose text, as the device's compiler reads it, uses the instruction
+    itself and does not emulate it."""
     entries = list(TABLE.values())
     lines = [
         f"#if {entry.native}\n  native[{i}] = 1.0f;\n#else\n  native[{i}] = 0.0f;\n#endif\n"

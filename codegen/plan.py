@@ -53,9 +53,9 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan of a program: everything that is needed to build and run it, with `kernels` in
-    launch order, and the most bytes of global memory that live during a run, and those of its
-    temporaries."""
+    """The plan of a program: everything that is needed to build and run it. `kernels` are in launch
+    order; `memory_bytes` are the most bytes of global memory that live during a run,
+    `workspace_bytes` those of its temporaries."""
 
     kernels: tuple[Kernel, ...]
     buffers: tuple[Buffer, ...]

@@ -169,12 +169,12 @@ class Emitter:
         )
 
     def whose(self, read: Axis, place: ArrayPlace) -> Axis:
-        """The axis of the elements that a work-item writes at `place` when it copies from an array
+        """The axis by which work-items divide the elements that they copy to `place` from an array
         with the axis `read`.
 
-        It is the axis of `place`, unless work-items divide the array's elements among them by an id
-        that no map around uses, and all of them see the whole place: then it is `read`, so that
-        each copies the elements that it has.
+        Mostly it is the axis of `place`. But if work-items divide the array's elements among them
+        by an id that no map around uses, and all of them see the whole place, it is `read`: each
+        then copies the elements that it has.
         """
         if not isinstance(place.axis, Plain) or isinstance(read, Plain):
             return place.axis

@@ -244,8 +244,9 @@ class Scope:
         self.when(condition, lambda: self.add(Store(memory, index, value, half)))
 
     def _once(self, space: Space) -> Condition:
-        """The condition under which one work-item stores for all those that see the same memory and
-        do the same work here: each id that no map around uses is 0."""
+        """The condition that each id which no map around uses is 0. One work-item meets it among
+        all those that see the same memory in `space` and do the same work here: it stores for all
+        of them."""
         if space is Space.PRIVATE:
             return ALWAYS
         sees = (Level.LOCAL,) if space is Space.LOCAL else tuple(Level)

@@ -1,12 +1,12 @@
 """Guards that all iterations of a loop have in common, and that are tested once, before it.
 
-Where the loads of a loop are guarded (a padded image) and no guard varies inside, the loop is
-spelled up to three times: without guards, where all of them hold, which is nearly everywhere; with
-the guards that are left, where those that all loads have in common hold (a row is inside the image,
-not so its ends); and with all guards elsewhere. Where guards vary inside (with the rows of a
-window), it is spelled twice: without guards, where all of them hold in all turns; and elsewhere
-with guards, which the loops inside it test anew. Only guards that work-items beside each other
-decide alike are taken out, so that few wait for another.
+The loads of a loop may be guarded, such as those of a padded image. If no guard varies inside the
+loop, its text is spelled up to three times: without guards, for where all of them hold, which is
+nearly everywhere; without the guards that all loads have in common, for where these hold (a row is
+inside the image, but its ends are not); and with all guards, for elsewhere. If guards vary inside
+(with the rows of a window), it is spelled twice: without guards, for where all of them hold in all
+turns; and with guards, for elsewhere, which the loops inside it test anew. Only guards that
+work-items beside each other decide alike are taken out, so that few wait for another.
 """
 
 # key: s statement

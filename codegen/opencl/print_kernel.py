@@ -44,7 +44,7 @@ def print_kernel(kernel: Kernel) -> tuple[str, tuple[str, ...]]:
 @remembered
 def print_kernel_unsigned(kernel: Kernel) -> tuple[str, tuple[str, ...]]:
     """The text of a kernel whose indices into global memory are made unsigned where they are used,
-    and what it needs before it."""
+    and what it needs before it: extensions, and functions that it calls."""
     return _printed(kernel, unsigned=True)
 
 

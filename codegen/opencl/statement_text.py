@@ -229,9 +229,8 @@ class Writer:
         return f"{entry.kind} "
 
     def filled(self, s: For) -> tuple[list[str], str] | None:
-        """The registers that the loop s fills, and the literal that it fills them with, if s
-        consists of spelled-out loops inside each other that do nothing else; None for another
-        loop."""
+        """The registers that the loop s fills, and the literal that it fills them with, if s is
+        nothing but spelled-out loops around one store of that literal; None for another loop."""
         counts: list[tuple[str, int]] = []
         inner: Statement = s
         while isinstance(inner, For) and inner.var in self.spelled:

@@ -135,8 +135,8 @@ class _Prover:
         return Proved(o, by)
 
     def uniform(self, o: Obligation, branch: Branch, here: Where, ids: Ids) -> Verdict:
-        """The verdict that two work-items which come to a branch, and differ in these ids only,
-        both take it or both do not; `here` is inside the branch."""
+        """The verdict that of two work-items which come to a branch, and differ in these ids only,
+        both take it or neither does; `here` is inside the branch."""
         first, second = self.sides.ranges(here), self.sides.ranges(branch.where)
         if first is None or second is None:
             return Proved(o, GUARDS)

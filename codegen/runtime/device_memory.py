@@ -1,8 +1,8 @@
 """The buffers of a plan on a device: temporaries in one arena, and each of the others by itself.
 
 In checking mode every buffer lies between guard bands, temporaries too: the arena is stretched by a
-pair of bands wherever one of them begins or ends, so that those that shared bytes still do, and the
-bands of one that is needed now are nobody else's.
+pair of bands wherever a temporary begins or ends. So temporaries that shared bytes still do, and
+while a temporary is needed, no other one that is needed reaches into its bands.
 """
 
 from bisect import bisect_left

@@ -59,8 +59,8 @@ def _argument(p: Parameter, buffer: Buffer, prepack: bool) -> Iterator[Verdict]:
 
 
 def _apart(text: KernelText, launch: Kernel, buffers: Buffers) -> Iterator[Verdict]:
-    """The verdicts that no other argument reaches the bytes of one that is written, as `restrict`
-    promises."""
+    """The verdicts that the bytes of each argument that is written are in no other argument, as
+    `restrict` promises."""
     arguments = [buffers[name] for name in launch.arguments]
     for p, own in zip(text.parameters, arguments, strict=True):
         sharers = [b.name for b in arguments if b is not own and share(b, own)]

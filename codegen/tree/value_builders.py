@@ -175,8 +175,8 @@ def substituted(e: Value, values: dict[str, Index | int]) -> Value:
 
 
 def lane_variable(name: str, w: int) -> Index:
-    """The index that is the variable `name`, which stands for the lane of a vector of w lanes while
-    that vector is formed."""
+    """The index that is the variable `name`: it stands for the lane, 0 … w − 1, of a vector of w
+    lanes while that vector is formed."""
     return var(name, 0, w - 1)
 
 

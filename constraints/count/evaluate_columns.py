@@ -29,8 +29,8 @@ def column(values: list[int]) -> Column:
 
 
 def predicate(r: Relation, ceilings: Mapping[str, int]) -> Callable[[Columns], Mask]:
-    """The function that gives, for columns of values that are at most `ceilings`, a mask of the
-    rows at which the relation r holds."""
+    """The test of the relation r: a function from columns of values to a mask, which tells in which
+    rows r holds. The values of each parameter are at most its number in `ceilings`."""
     test = _relation(r)
     if _magnitude(r, ceilings) < SAFE:
         return lambda c: np.broadcast_to(test(c), (_rows(c),))

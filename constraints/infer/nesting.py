@@ -14,8 +14,8 @@ Around = tuple[tuple[Level, int], ...]
 
 
 def nesting(e: Expr, around: Around = ()) -> Iterator[Constraint]:
-    """The parallel maps in e that may not stand where they stand, each as a constraint that never
-    holds. `around` has the level and dimension of each parallel map around e."""
+    """A constraint that never holds for each parallel map in e, and each use of local memory, that
+    stands where it may not. `around` has the level and dimension of each parallel map around e."""
     if isinstance(e, Store):
         around = ()
     if isinstance(e, ToLocal) and any(level is Level.GLOBAL for level, _ in around):

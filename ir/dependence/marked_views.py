@@ -137,8 +137,8 @@ def beside(pieces: Sequence[Value], rank: int, env: Env) -> Value:
 
 
 def _together(parts: Sequence[Node], env: Env) -> Node:
-    """The array that combines nodes of one shape, at most one of which has an element at each
-    place."""
+    """The array that combines `parts`, nodes of one shape; at each place, at most one of them has
+    an element."""
     axis, rest = parts[0].dims[0], parts[0].dims[1:]
     assert all(part.dims == (axis, *rest) for part in parts)
     live = reduce(either, (part.live for part in parts))

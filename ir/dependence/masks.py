@@ -110,8 +110,8 @@ def renamed(m: Mask, names: Mapping[Axis, Axis]) -> Mask:
 
 
 def through(m: Mask, view: View) -> Mask:
-    """The mask of those places of a view that show an element in m, where m is a mask of the array
-    under the view."""
+    """The mask of those places of a view that show an element in m, a mask of the array that `view`
+    is a view of."""
     touching = [f for f in m.factors if set(f.axes) & set(view.old)]
     if view.whole and not touching:
         return m
@@ -132,8 +132,7 @@ def _gathered(f: Named, view: View, places: Places) -> Named:
 
 
 def behind(m: Mask, view: View) -> Mask:
-    """The mask of the elements of an array that the places in m show, where m is a mask of `view`,
-    a view of that array."""
+    """The mask of those elements of an array that its `view` shows at the places in m."""
     touching = [f for f in m.factors if set(f.axes) & set(view.new)]
     factors = [f for f in m.factors if f not in touching]
     if view.onto and not touching:
