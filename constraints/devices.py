@@ -201,7 +201,7 @@ def limit(text: str) -> Limit:
 
 
 def with_overrides(base: Profile, overrides: Iterable[Limit]) -> Profile:
-    """The profile `base` with some of its numbers replaced."""
+    """The profile `base` with some of its numbers replaced by those in `overrides`."""
     for name, values in overrides:
         if name not in NUMBERS:
             raise no_such("number", name, NUMBERS, of="a profile")

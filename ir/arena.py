@@ -119,8 +119,8 @@ def _first_fit(
     order: Sequence[int], arrays: Sequence[Life], rooms: Sequence[int]
 ) -> dict[int, int]:
     """The offset of each array, by its number, given the lives of the `arrays` and their rounded
-    bytes (`rooms`). Arrays are placed in the order `order`, each as low as the arrays before it
-    allow whose lives overlap its own."""
+    bytes (`rooms`). Arrays are placed in the order `order`, each as low as it can lie without
+    overlapping an array that was placed before and lives at the same time."""
     offsets: dict[int, int] = {}
     for i in order:
         start = 0

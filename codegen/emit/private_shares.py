@@ -169,9 +169,9 @@ def _scalars(width: int, vectors: ArrayPlace) -> Place:
 
 
 def lanes(scope: Scope, instruction: Instruction) -> Owned:
-    """The axis of the operands of `instruction`, divided among the lanes of a sub-group: all
-    work-items along dimension 0 of a group. Raises Unsupported if the group has more or fewer
-    work-items there than the instruction has lanes."""
+    """The axis of the operands of `instruction`, with an element for each lane of a sub-group. The
+    lanes are all work-items along dimension 0 of a group; Unsupported is raised if these are more
+    or fewer than the instruction has lanes."""
     worker = scope.workers.get((Level.LOCAL, 0))
     if worker is None or worker.count != instruction.lanes:
         raise Unsupported(

@@ -89,7 +89,8 @@ def _each(
 
 
 def _through(emitter: Recursion, name: str, e: Expr, env: Env, to: Place) -> Place:
-    """The place of the variable `name` at the end of the chain of views e, if e goes to `to`."""
+    """The place where the variable `name` goes if e, a chain of views of that variable, goes to
+    `to`."""
     while not isinstance(e, Var):
         step = outward(emitter, e, env, to)
         assert step is not None

@@ -139,7 +139,7 @@ def _guards(s: Statement) -> Iterator[Condition]:
 def _copies(
     guard: Condition, turns: Mapping[str, Sequence[int]], values: Mapping[str, int]
 ) -> Iterator[Condition]:
-    """The conditions that a guard becomes when loop variables have the values in `turns`, one for
-    each combination, and other variables those in `values`."""
+    """The conditions that a guard becomes: one for each combination of the values that `turns` has
+    for each loop variable. Other variables have the values in `values`."""
     for choice in product(*turns.values()):
         yield substitute_in(guard, {**values, **dict(zip(turns, choice, strict=True))})

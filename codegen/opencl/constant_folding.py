@@ -191,7 +191,8 @@ def _negated(e: Value) -> Value | None:
 
 
 def number(e: Value) -> float | None:
-    """The number that a value is in each of its lanes; None if it is none."""
+    """The number that e is: a literal, or in a vector the one that stands in every lane; None for
+    another value."""
     if isinstance(e, Broadcast):
         e = e.e
     return float(e.value) if isinstance(e, Number) else None

@@ -141,7 +141,8 @@ def _in_units(shape: tuple[int, ...], width: int) -> list[int]:
 
 @dataclass(slots=True)
 class _Contents:
-    """The values stored in each memory of a kernel, and the memories that they are copied from."""
+    """The contents of a kernel's memories: the values that are `stored` in each; and for some, the
+    memory that they are a copy of (`origins`, as far as it was asked for)."""
 
     stored: dict[Memory, list[Value]] = field(default_factory=dict)
     origins: dict[Memory, Memory] = field(default_factory=dict)

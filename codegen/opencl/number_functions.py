@@ -40,8 +40,9 @@ def _bounded(least: int, largest: int) -> str:
 
 
 def _narrow(way: str, least: int, largest: int) -> str:
-    """The text that converts the float x to an int whose lowest bytes are x, rounded by `way` (rte
-    or rtz) and bounded to `least` … `largest`, numbers of at most 16 bits; NaN becomes 0.
+    """The text that converts the float x, by the rounding `way` (rte or rtz), to a whole number
+    from `least` to `largest`, numbers of at most 16 bits: that number is the lowest bytes of an
+    int. Larger and smaller x give the bounds, and NaN gives 0.
 
     Added to 2^23 + 2^22, a float of that size is rounded to a whole number, ties to even, which is
     then its lowest bits: one addition for two roundings and a conversion.
@@ -53,9 +54,9 @@ def _narrow(way: str, least: int, largest: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NumberFunction:
-    """A function on numbers: the names of the types that it takes and gives; its body, with @ in
-    place of the vector width, and @@ of twice that; the functions that it calls; and the names of
-    its arguments, with their `types` if these differ.
+    """A function on numbers: the names of the types that it takes and gives; its body; the
+    functions that it `calls`; and the names of its arguments, with their `types` if these differ.
+    In bodies, @ stands for the vector width, and @@ for twice the vector width.
 
     `on_nvidia` is its body on NVIDIA's devices and `of_16` its body on 16 numbers, where these are
     not `body`.

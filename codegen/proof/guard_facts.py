@@ -148,8 +148,8 @@ def _length(sum_: tuple[Index, Bound, Bound]) -> int:
 
 
 def _put_in(x: Index, known: Sequence[tuple[Index, Index]]) -> Index:
-    """The index x with each known sum, also those in dividends, replaced by the one with a tighter
-    range."""
+    """The index x with each known sum in it, also in dividends, replaced by the same sum with a
+    tighter range. `known` are pairs of a sum and what replaces it."""
     for atom, k in x.terms:
         narrower = _divided(atom, known)
         if narrower is not atom:

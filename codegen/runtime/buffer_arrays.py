@@ -122,8 +122,8 @@ def demand_kind(buffer: Buffer, dtype: np.dtype[Any], shape: tuple[int, ...]) ->
 
 
 def _as_numpy(buffer: Buffer, given: object) -> Array:
-    """The array of another library, by `__array__` or DLPack: without a copy where it lies in the
-    host's memory."""
+    """The NumPy array of `given`, an array of another library, by `__array__` or DLPack: without a
+    copy where it lies in the host's memory."""
     kind = type(given).__name__
     try:
         if hasattr(given, "__array__"):

@@ -221,10 +221,12 @@ def _loader() -> Any:
 
 
 class Session:
-    """A device opened: `context` and `queue` are pyopencl's own, for those who have buffers.
+    """A device opened. `context` and `queue` are pyopencl's own, for callers who have buffers of
+    their own.
 
     `queue` is not profiled: on NVIDIA's driver that halves what a launch takes. Kernels whose
-    device times are asked for run on another, and are waited for before anything else is done.
+    device times are asked for run on a second queue, and are waited for before anything else is
+    done.
     """
 
     def __init__(self, device: Device, handle: cl.Device, cached: bool = True) -> None:

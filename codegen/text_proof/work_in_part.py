@@ -51,8 +51,9 @@ def in_part(
 
 
 def _moved(text: str, out: str, part: Part) -> str | None:
-    """The text of a kernel whose stores to the array `out` go to other places; None if it uses the
-    array in another way."""
+    """The text of a kernel that stores into `part` of the rows of `out`, where `text` stores into
+    an array of the parts alone. None if `text` does more with `out` than to store, or if a vector
+    would cross the end of a row."""
     stored = rf"^(\s*)(?:\*\(__global [a-z]+(\d+) \*\)&)?{out}\["
     found = list(re.finditer(stored, text, re.MULTILINE))
     if not found or len(re.findall(rf"\b{out}\b", text)) != len(found) + 1:  # it is declared once

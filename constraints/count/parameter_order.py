@@ -61,8 +61,8 @@ class _Search:
         self.shares = sorted(self._share(m, most) for m, most in _products(relations))
 
     def _share(self, members: frozenset[str], most: float) -> tuple[float, int]:
-        """The share of all combinations of values of the parameters `members` in which their
-        product is at most `most`, and these parameters as bits.
+        """Of all combinations of values that the parameters `members` can have, the share of those
+        whose product is at most `most`; and `members` as bits.
 
         About most · Σ ln(most)ʲ / j! combinations have such a product.
         """

@@ -198,7 +198,7 @@ class _Walk:
         return made("+", start, every.total)
 
     def _terms(self, e: Expr, acc: str, env: Env) -> Terms | None:
-        """The terms that e adds to the accumulator `acc`; None if it does something else."""
+        """The terms that e adds to the accumulator `acc`; None if e does something else with it."""
         match e:
             case Let(p, value, body) if acc not in free(value):
                 return self._terms(body, acc, bound(env, p, self.known(value, env)))

@@ -17,8 +17,9 @@ from ir.core.types import RANGES, Scalar, is_whole
 
 @lru_cache(maxsize=64)
 def no_overflow(e: Expr) -> tuple[Constraint, ...]:
-    """The constraints that no sum in e overflows its type: for each sum of whole numbers whose
-    range is known, from their types or from the program."""
+    """The constraints that no sum in e overflows its type. There are some for each sum of whole
+    numbers whose terms have a known range, either by their types or by what the program does with
+    them."""
     return tuple(c for found in whole_sums(e) for c in _held(found))
 
 

@@ -79,7 +79,8 @@ def held(found: Range, t: Type) -> Range:
 
 
 def converted(to: Conversion, found: Range, source: Type) -> Range:
-    """The range of numbers of the type `source` and a known range after a conversion."""
+    """The range of numbers after the conversion `to`; before it, they are of the type `source` and
+    in the range `found`."""
     if to.target.name not in RANGES:
         return UNKNOWN
     least, most = RANGES[to.target.name]

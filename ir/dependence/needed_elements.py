@@ -89,8 +89,8 @@ class Dependence:
 
 
 def dependence(program: Program) -> Dependence:
-    """The input elements that the results of a program depend on, and its products without zeros,
-    counted; all sizes must be numbers."""
+    """The numbers of input elements that the results of a program depend on, of its products
+    without zeros, and of its whole sums; all sizes must be numbers."""
     tape = Tape()
     env = Env({}, frozenset(), frozenset(), tape)
     given = {p.var.name: _input(p.var.type, p.const, env) for p in program.params}

@@ -107,8 +107,8 @@ def binary(op: str, a: Value, b: Value) -> Value:
 
 
 def accumulate(op: str, acc: Acc, delta: Leaf) -> Acc:
-    """The accumulator acc with `delta` recorded as added (or combined by op); a difference adds the
-    negative."""
+    """The accumulator acc, in which `delta` is recorded as something that is added to it, or
+    combined with it by op; if op is a difference, the negative of `delta` is added."""
     if op == "-":
         op, delta = "+", product(delta, _minus_one(delta))
     if op not in FOLDS or acc.op not in (None, op):
