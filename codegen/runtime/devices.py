@@ -175,8 +175,8 @@ def _remembered(seconds: float) -> tuple[Device | Broken, ...]:
 
 
 def _passing(entry: Device | Broken) -> bool:
-    """True if another trial of a device may end otherwise even if nothing is installed
-    meanwhile."""
+    """True if the reason why a device or runtime does not work may pass by itself: another trial
+    may end otherwise even if nothing is installed meanwhile."""
     return isinstance(entry, Broken) and FOR_MEMORY in entry.reason
 
 

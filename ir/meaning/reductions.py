@@ -171,8 +171,7 @@ def _combine(op: str, delta: Leaf, group: Group) -> Leaf:
 
 
 def begin(init: Value, total: Value) -> Value:
-    """The value of `init` combined with all that was recorded in `total`, an accumulator: its
-    deltas."""
+    """The value of `init` combined with the deltas that are recorded in `total`, an accumulator."""
     match init, total:
         case ((Leaf() | Acc()), Acc(_, _, op, deltas)):
             for delta in deltas:

@@ -237,7 +237,8 @@ def on_factors(leaf: Leaf, f: Callable[[Named], Named]) -> Leaf:
 
 
 def on_axis(leaf: Leaf, axis: Axis, new: Group, f: Callable[[Numbers, int], Numbers]) -> Leaf:
-    """The leaf with an axis rewritten by f into new ones, in every factor that has it."""
+    """The leaf with `axis` replaced by the axes `new` in every factor that has it; f(data,
+    dimension) gives the new data of such a factor."""
     return on_factors(leaf, lambda a: over_axis(a, axis, new, f))
 
 
