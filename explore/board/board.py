@@ -97,7 +97,8 @@ class Board:
         return self.connected()[0]
 
     def instructions(self, device: Device) -> tuple[str, ...]:
-        """The names of the instructions of the table that the board's device really has."""
+        """The names of those instructions in our table of instructions that the board's device
+        carries out, as the board has tried."""
         said = self._asked("instructions").each("names", len(TABLE))
         return tuple(entry.one_of("value", tuple(TABLE)) for entry in said)
 

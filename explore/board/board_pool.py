@@ -30,7 +30,8 @@ class _Asked:
 
 class BoardPool:
     """The board as a worker: `connect` opens a connection, `given` is the message that is sent
-    first on each connection, a task may take `limit` seconds, and `note` prints messages."""
+    first on each connection, `limit` is the usual limit of a task in seconds, and `note` prints
+    messages."""
 
     def __init__(
         self,
@@ -72,12 +73,13 @@ class BoardPool:
         self._dispatch()
 
     def results(self, timeout: float | None = None) -> list[Done[Any, Any]]:
-        """The tasks that finished, after waiting up to `timeout` seconds for the first."""
+        """The tasks that finished, after waiting up to `timeout` seconds (None: without limit) for
+        the first."""
         return [done for _, done in wait_any([self], timeout)]
 
     def map(self, tasks: Sequence[Any], timeout: float | None = None) -> Iterator[Done[Any, Any]]:
         """The results of all tasks, in the order in which they finish; `timeout` is the most
-        seconds that a task may take."""
+        seconds that a task may take (None: the usual limit)."""
         for task in tasks:
             self.submit(task, timeout)
         while self.pending:

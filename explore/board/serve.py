@@ -40,8 +40,10 @@ RIGHT, EXACT = "right.", "exact."  # before the numbers of results
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a run sends to a board once: inputs of real and of whole numbers, the names of those
-    that vary from run to run, and the right results."""
+    """The things that a run sends to a board once: two complete sets of inputs by name, one of real
+    numbers (`inputs`) and one of whole numbers (`whole`); the names of the inputs that vary from
+    run to run; the right results for both sets (for whole numbers only where they are exact); and
+    the largest error of a right result."""
 
     inputs: dict[str, Array]
     whole: dict[str, Array]
@@ -51,7 +53,7 @@ class Given:
 
 
 def given_message(given: Given) -> Message:
-    """The message with what a run sends to a board once."""
+    """The message with the things that a run sends to a board once."""
     right, arrays = given.reference, dict[str, Array]()
     arrays |= {f"{INPUT}{name}": array for name, array in given.inputs.items()}
     arrays |= {f"{WHOLE}{name}": array for name, array in given.whole.items()}
@@ -67,7 +69,8 @@ def given_message(given: Given) -> Message:
 
 
 def given_from(message: Message) -> Given:
-    """What a run sends once, read from a message; raises Damaged for any other message."""
+    """The things that a run sends to a board once, read from a message; raises Damaged for any
+    other message."""
     fields, arrays = message.checked, message.arrays
     outputs, meant = _numbered(arrays, RIGHT), _numbered(arrays, EXACT)
     scales = [_scale(entry) for entry in fields.objects("exact", MOST_ARRAYS)]
@@ -165,8 +168,8 @@ def _meter(device: Device, given: Given) -> Meter:
 
 
 def _measured(state: Meter, task: Any) -> Any:
-    """The outcome of a task. If the texts do not fit their launches, the outcome is a failure: it
-    is the sender's mistake."""
+    """The result of a task, carried out by the meter `state`. It is a Failed if the texts of the
+    task's kernels do not fit their launches, which is the sender's mistake."""
     try:
         return measure(state, task)
     except (ValueError, KeyError) as error:

@@ -25,8 +25,8 @@ from ir.errors import IllTyped, Unsupported, UserError
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task to build one variant: its form's program, pickled since many tasks share one, and its
-    parameters' values."""
+    """A task to build candidate `number` of a run: the program of its form, pickled since many
+    tasks share one, and its parameters' values."""
 
     number: int
     program: bytes

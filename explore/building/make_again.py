@@ -24,8 +24,8 @@ from ir.errors import Unsupported, UserError
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A task to make a variant of a program again, for a device with this profile; `vouched_for` is
-    the stored plan, if the user trusts it."""
+    """A task to make a variant of a program again, for a device with this profile; `number` tells
+    it from other tasks, and `vouched_for` is the stored plan if the user trusts it, else None."""
 
     number: int
     program: Program

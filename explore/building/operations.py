@@ -59,8 +59,10 @@ def _stored(k: Kernel) -> Iterator[tuple[int, Value]]:
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """The surroundings of a statement: how often loops repeat it, the loops that are spelled out,
-    and its guards."""
+    """The surroundings of a statement. `times` is how often it is repeated by work-items and by
+    loops that stay loops; `spelled` are the variables of the kernel's loops that are spelled out,
+    and `loops` those around the statement, with their turns. `guards` are its conditions, each with
+    the variables on which it depends."""
 
     folding: Folding
     times: int
@@ -79,8 +81,8 @@ class _Around:
         return replace(self, guards=(*self.guards, (names, may_hold)))
 
     def copies(self, s: Store) -> Iterator[tuple[int, Value]]:
-        """The value that a statement stores in each of its spelled-out copies, with the number of
-        equal copies."""
+        """The values that the copies of a statement store, where its loops are spelled out: pairs
+        of a value and the number of copies that store it."""
         value = self.folding.of(s, [var for var, _ in self.loops])
         differ = value.names.union(*(names for names, _ in self.guards))
         same = self.times * prod(n for var, n in self.loops if var not in differ)

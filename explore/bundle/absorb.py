@@ -70,7 +70,8 @@ def absorb(folder: Path, file: Path, out: Path | None = None) -> Absorbed:
 
 
 def _failures(made: Iterable[Record]) -> Counter[str]:
-    """The number of variants that failed, by the stage and the first reason at that stage."""
+    """The number of failures among these records at each stage; a key names the stage and the
+    reason of its first failure."""
     first, found = dict[str, str](), Counter[str]()
     for outcome in (r.outcome for r in made):
         if isinstance(outcome, Failed):

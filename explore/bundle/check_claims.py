@@ -71,7 +71,8 @@ def _demand_given(host: Host, program: BundledProgram, hash_of_program: str) -> 
 
 
 def _demand_fits(claim: Ran, variant: Variant, host: Host) -> None:
-    """Raise Damaged for a variant that a device of these sizes cannot have run."""
+    """Raise Damaged if the device of `host`, on which the claim says that the variant ran, has too
+    little memory for it, or allows only smaller groups."""
     assert variant.plan is not None
     device, plan = host.device, variant.plan
     items = max(prod(k.local_size) for k in plan.kernels)

@@ -37,7 +37,8 @@ def mixed(z: Bits) -> Bits:
 
 
 def drawn_bits(seed: int, stream: int, first: int, count: int) -> Bits:
-    """The hashes of `count` places, from `first` on, in a stream of a seed."""
+    """The hashes of `count` places, from place `first` on, for a seed and the number `stream` of an
+    array."""
     key: Bits = mixed(np.array([seed % 2**64], np.uint64))
     key = mixed(np.add(key, np.uint64(stream), dtype=np.uint64))
     places: Bits = np.arange(first, first + count, dtype=np.uint64)
@@ -45,8 +46,9 @@ def drawn_bits(seed: int, stream: int, first: int, count: int) -> Bits:
 
 
 def drawn_input(seed: int, number: int, scalar: str, count: int, whole: bool) -> NDArray[Any]:
-    """The numbers of input `number`, as a device stores them: reals spread over -1 to 1, or whole
-    numbers from -3 to 3 (from 0 for types without a sign)."""
+    """The `count` numbers of input `number`, as a device stores them in the type `scalar`: reals
+    spread over -1 to 1, or, if `whole`, whole numbers from -3 to 3 (from 0 for types without a
+    sign)."""
     found = np.empty(count, DTYPES[scalar])
     for first in range(0, count, CHUNK):
         bits = drawn_bits(seed, number, first, min(CHUNK, count - first))
@@ -68,8 +70,8 @@ def _stored(bits: Bits, scalar: str, whole: bool) -> NDArray[Any]:
 
 
 def sampled_places(seed: int, output: int, count: int) -> NDArray[np.intp]:
-    """The places, drawn from the seed, in result number `output`, of `count` numbers, whose numbers
-    are brought back as samples."""
+    """The places whose numbers are brought back as samples: drawn from the seed, in result number
+    `output`, which has `count` numbers."""
     bits = drawn_bits(seed, OUTPUTS + output, 0, SAMPLES)
     return (bits % np.uint64(count)).astype(np.intp)
 

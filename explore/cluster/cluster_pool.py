@@ -40,8 +40,8 @@ class _Task:
 
 @dataclass(slots=True)
 class _Held:
-    """The work that a worker has at present: a task (None: it prepares for tasks), and the time
-    until which it may take."""
+    """The work that a worker has at present: a task (None: it prepares for tasks), the future of
+    the result, and the times at which the work began and by which it must be done."""
 
     task: _Task | None
     future: Any
@@ -81,8 +81,8 @@ class ClusterPool:
 
     @property
     def free(self) -> int:
-        """How many more tasks can usefully be submitted: as many as would start at once; one if no
-        task waits and all workers are busy, and if there are no workers."""
+        """The number of further tasks that it is useful to submit: as many as would start at once,
+        but at least one if no task waits or if there are no workers."""
         return max(0, max(1, len(self._idle)) - len(self._waiting)) if self._any() else 1
 
     def _any(self) -> bool:
@@ -95,12 +95,13 @@ class ClusterPool:
         self._dispatch()
 
     def results(self, timeout: float | None = None) -> list[Done[Any, Any]]:
-        """The tasks that finished, after waiting up to `timeout` seconds for the first."""
+        """The tasks that finished, after waiting up to `timeout` seconds (None: without limit) for
+        the first."""
         return [done for _, done in wait_any([self], timeout)]
 
     def map(self, tasks: Sequence[Any], timeout: float | None = None) -> Iterator[Done[Any, Any]]:
         """The results of all tasks, in the order in which they finish; `timeout` is the most
-        seconds that a task may take."""
+        seconds that a task may take (None: the usual limit)."""
         for task in tasks:
             self.submit(task, timeout)
         while self.pending:
@@ -185,7 +186,8 @@ class ClusterPool:
             self._finished.append(Done(task.task, failed, 0.0))
 
     def _give(self, worker: str, task: _Task | None, limit: float, *call: Any) -> None:
-        """Let this worker, and no other, call a function, for a task or (None) to prepare."""
+        """Let this worker, and no other, make a `call` (a function and its arguments) that takes at
+        most `limit` seconds, for a task or, if that is None, to prepare for tasks."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph")  # a recipe has what is right
             future = self._client.submit(

@@ -20,9 +20,10 @@ MOST = 4  # pools of a worker, the oldest of which make room
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The means by which a worker carries out tasks: the function, the function that makes the
-    children's state from the device that the worker owns (None: it builds), and the limits of the
-    pool."""
+    """The means by which a worker of a cluster carries out tasks: the `function` that does a task;
+    `setup`, which makes, for the device that the worker owns (None: it owns none), the function
+    that its child processes call at their start; the stage that failures name; and the limits of
+    its pool of child processes."""
 
     function: Callable[..., Any]
     setup: Callable[[Device | None], Callable[[], Any]]
@@ -65,7 +66,8 @@ def key_of(recipe: bytes) -> str:
 
 
 def prepare(recipe: bytes, device: Device | None) -> None:
-    """Make the pool of a recipe on this worker; pools of earlier runs are ended."""
+    """Make the pool of a pickled recipe on this worker, unless it is there; if the worker has too
+    many pools then, idle ones of earlier runs are ended."""
     with _keeping:
         if key_of(recipe) in _kept:
             return

@@ -78,8 +78,8 @@ def _front_as_json(run: Run, found: Sequence[Record]) -> int:
 
 
 def ran(go: Callable[[], tuple[Run, bool]], as_json: bool = False) -> int:
-    """Carry out a run by `go`, and print its front, as a table or as JSON; returns the exit
-    status."""
+    """Carry out a run by `go`, which returns the run, and False if its time was up before its end;
+    print its front, as a table or as JSON. Returns the exit status."""
     try:
         run, finished = go()
     except KeyboardInterrupt:

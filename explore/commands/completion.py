@@ -40,7 +40,8 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def script(shell: str, options: Options, examples: Names, layers: Names) -> str:
-    """The text of the completion for a shell; `examples` and `layers` can be explored."""
+    """The text of the completion for a shell. `options` has the options of each command; `examples`
+    and `layers` are the names of programs that can be explored."""
     return (
         _fish(options, examples, layers)
         if shell == "fish"

@@ -28,9 +28,10 @@ LONGEST = 40  # characters of a folder's name
 
 @dataclass(frozen=True, slots=True)
 class OnDevice:
-    """A program's run on one of several devices, as its process is told of it; `cluster` is the
-    address of whose workers build and measure, None for this machine; `live` is the port on which
-    its report is served, 0 any."""
+    """A program's run on one of several devices, as the process that carries it out is told of it.
+    `cluster` is the address of the cluster whose workers build and measure (None: this machine
+    does); `live` is the port on which the run's report is served (0: any that is free; None: it is
+    not served)."""
 
     source: Source
     options: Options
@@ -57,8 +58,8 @@ def explored_on_each(
     place: Workplace,
     live: int | None = None,
 ) -> int:
-    """Explore a program on several targets, in folders below one, and print their fronts side by
-    side; returns the exit status. A target that fails does not keep the others from theirs."""
+    """Explore a program on several targets, in folders below `folder`, and print their fronts side
+    by side; returns the exit status. If one target fails, the others are still explored."""
     names = folder_names([t.name for t in targets])
     status = 0
     for shift in shifts(targets):

@@ -90,7 +90,8 @@ def _explore(argv: list[str]) -> int:
 
 
 def _quickly(layers: Layers, target: Target, given: argparse.Namespace) -> Options:
-    """The options of a network found without a run's folder; a line is printed for each program."""
+    """The options of a network's layers, by estimates or by a few measurements, without a run's
+    folder; a line is printed for each program."""
 
     def tell(number: int, options: Sequence[Option]) -> None:
         print(program_line(layers, number, options), flush=True)

@@ -67,7 +67,8 @@ def chosen(file: Path, sizes: Sizes, family: str | None, form: str | None, on: P
 
 
 def _words(name: str, values: Sizes, given: Sizes) -> str:
-    """The line that shows the values of the parameters, those given and those chosen apart."""
+    """The line that shows the values of the parameters, after `name`: first those in `given`, then
+    the others, which were chosen; empty if there are no parameters."""
     free = {p: n for p, n in values.items() if p not in given}
     parts = [" ".join(f"{p}={n}" for p, n in given.items())] if given else []
     if free:

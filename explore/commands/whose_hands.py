@@ -21,8 +21,8 @@ EACH = "each"  # in place of a device: one of every kind
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """The hands that build and measure, the devices that they own, and the address where others
-    join them if they are a cluster's."""
+    """The hands that build and measure; the function that lists the devices which they own; and the
+    address at which other processes join them, if they are a cluster's (else None)."""
 
     hands: Hands
     devices: Callable[[], Sequence[Device | Broken]]

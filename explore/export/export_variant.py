@@ -149,7 +149,8 @@ def _library(plan: Plan, told: Told) -> Mapping[str, str]:
 
 
 def library_name(name: str) -> str:
-    """The name of the libraries in C and Python: this one, if it can be one."""
+    """The name of an export's libraries in C and Python: `name` itself if these languages allow it,
+    else `kernels`."""
     return name if _fits(name) else "kernels"
 
 

@@ -60,8 +60,8 @@ def _how(name: str) -> str | None:
 
 
 def _is_made(k: Kernel, role: Role, name: str, plan: Plan) -> bool:
-    """True if the kernel k writes the buffer `name`: it is an output, or no earlier kernel made
-    it."""
+    """True if the kernel k makes the buffer `name`, one of its arguments with this role: the buffer
+    is an output of the plan, or a temporary or packed one that no earlier kernel uses."""
     if role is Role.OUTPUT:
         return True
     if role not in (Role.TEMPORARY, Role.PACKED):
@@ -71,8 +71,9 @@ def _is_made(k: Kernel, role: Role, name: str, plan: Plan) -> bool:
 
 
 def _purpose(made: str, roles: Mapping[str, Role], after: bool, product: bool) -> str:
-    """The purpose of a kernel in a few words, by what it makes: `after` a product, or a `product`
-    itself, of what was transformed."""
+    """The purpose of the kernel that makes the buffer `made`, in a few words. `after` is true if
+    the kernel reads products, and `product` if what it makes is a product of transformed arrays, or
+    made of such products."""
     found = MADE.fullmatch(made)
     if found:
         of = "input" if roles[made] is Role.TEMPORARY else found["of"]

@@ -35,7 +35,8 @@ def meant(word: Path) -> Sequence[Named]:
 
 
 def named_programs() -> Mapping[str, Named]:
-    """The examples, then the layers of networks, by their names; none if they are not installed."""
+    """The programs that are known by name: the examples, then the layers of networks; empty if the
+    examples are not installed."""
     folder = examples_folder()
     return {} if folder is None else {**_examples(folder), **_layers(folder / LAYERS)}
 

@@ -67,7 +67,8 @@ class OwnFolder:
             return False
 
     def demand_own(self, name: str) -> None:
-        """Raise a UserError if the thing of this name is not a file, or is a hard link."""
+        """Raise a UserError if the thing of this name is not a file, or is a hard link; do nothing
+        if there is no such thing."""
         with _told(self._named(name)), suppress(FileNotFoundError):
             _demand_own(self.path / name, os.lstat(name, dir_fd=self.fd))
 
@@ -136,7 +137,8 @@ def _demand_own(path: Path, known: os.stat_result) -> None:
 
 @contextmanager
 def _told(path: Path) -> Iterator[None]:
-    """Turn an OSError into a UserError that says why `path` cannot be written."""
+    """The context in which an OSError becomes a UserError that says why `path` cannot be
+    written."""
     try:
         yield
     except OSError as error:

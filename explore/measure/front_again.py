@@ -88,9 +88,9 @@ def measure_again(
 
 
 def _calmer(bench: _Bench) -> bool:
-    """Measure again those variants of the front whose times are noisy or from a slow spell, except
-    those that were measured again often enough, in earlier starts of the run, too. Returns False if
-    none is left, or if the time is up."""
+    """Measure again those variants of the front whose times are noisy or from a slow spell.
+    Variants that were measured again often enough, by earlier starts of the run too, are left out.
+    Returns False if no variant is left, or if the time is up."""
     records = bench.store.records()
     again = Counter(r.variant.id for r in records if r.round > 0)
     left = [r for r in _doubtful(records) if again[r.variant.id] <= TURNS]
@@ -142,8 +142,8 @@ def vanished(before: Sequence[Record], records: Sequence[Record]) -> str | None:
 
 
 def _until_nothing_is_left(bench: _Bench) -> None:
-    """Measure the front and its contenders, more of them each time, until each was measured
-    again."""
+    """Measure the front and its contenders, more of them each time, until each was measured again
+    or the time is up."""
     for turn in count():
         records = bench.store.records()
         chosen = contenders(records, BESIDE << turn)

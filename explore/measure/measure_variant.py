@@ -44,8 +44,10 @@ PASSES, PASS_BATCHES, PASS_LIMIT = 5, 3, 0.8  # of measuring the front again
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A task to check a plan and time it; a plan is hopeless if it is slower than `ceiling_ns`
-    (None: no limit) on a machine whose yardstick takes `usual_ns`."""
+    """A task to check the plan of candidate `number` and time it. A plan is hopeless if it is
+    slower than `ceiling_ns` (None: no limit) on a machine whose yardstick takes `usual_ns`.
+    `build_ns` is the time that building took, and `rounding` the error, in machine epsilons, that
+    the derivation may cause in results for whole numbers."""
 
     number: int
     plan: Plan
@@ -81,7 +83,9 @@ class Passes:
 
 @dataclass(slots=True)
 class Meter:
-    """The state of the worker that measures: the open device, the inputs and the right results."""
+    """The state of the worker that measures: the open device, two sets of inputs, of real numbers
+    (`inputs`) and of whole numbers (`whole`), their right results, the largest error of a right
+    result, copies of the inputs that vary, used in turns, and the yardstick."""
 
     device: Device
     session: Session
@@ -298,7 +302,8 @@ def _again(state: Meter, task: Again) -> Passes:
 def remeasured(
     before: Measured, taken: Sequence[Reading], kernels_ns: tuple[float, ...]
 ) -> Measured:
-    """The outcome `before` with its time taken anew, from the readings of passes."""
+    """The outcome `before` with new times: an inference takes the median of the readings `taken`,
+    and its kernels take `kernels_ns`."""
     level = Level.of(taken)
     return replace(
         before,

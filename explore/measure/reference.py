@@ -115,8 +115,9 @@ def reference_for(
 
 
 def _is_exact(exact: Expected, single: Array) -> bool:
-    """True if single precision gives the right results exactly, and can hold all whole numbers up
-    to the largest of them."""
+    """True if the right results `exact` for whole numbers are exact in single precision: `single`,
+    which was computed in it, equals them, and no number is so large that single precision lacks
+    whole numbers below it."""
     return np.array_equal(exact.output, single) and bool(_largest(single) < EXACT)
 
 

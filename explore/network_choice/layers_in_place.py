@@ -42,10 +42,11 @@ def _once(layer: Layer, tensor: str) -> bool:
 
 
 def _replaced(plan: Plan, read: str) -> dict[int, Kernel] | None:
-    """The kernel that writes the plan's output over a parameter, by its number; None if it may not.
+    """The kernel of a plan changed so that it writes the output over the parameter `read`, by the
+    number of the kernel that it replaces; None if this cannot be done.
 
-    If kernels read the parameter only before the output is begun, no kernel has to be replaced: the
-    two then share storage by their lives.
+    None, too, if kernels read the parameter only before the output is begun: then the two share
+    storage by their lives, and no kernel has to be replaced.
     """
     buffers = {b.name: b for b in plan.buffers}
     written = next(b.name for b in plan.buffers if b.role is Role.OUTPUT)

@@ -94,7 +94,8 @@ def _named(runs: Sequence[Kernel], name: str, born: bool, dies: bool) -> Life:
 
 
 def _inner(plan: Plan) -> dict[str, tuple[Life, int]]:
-    """The lives and bytes of the temporaries inside a layer."""
+    """The life of each temporary inside a layer, in the launches of its plan, and its bytes, by
+    name."""
     runs = [k for k in plan.kernels if not k.prepack]
     found = {}
     for b in plan.buffers:

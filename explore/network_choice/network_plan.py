@@ -167,6 +167,7 @@ def peak(lives: Sequence[Life], sizes: Sequence[int]) -> int:
 
 
 def _plain(name: str) -> str:
-    """A name of letters, digits and _, which becomes a file's name and C text."""
+    """The name with anything but letters and digits replaced by _, and cut short, so that it can be
+    a file's name and stand in C text."""
     found = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")[:60]
     return found if found[:1].isalpha() else f"t_{found}"

@@ -54,9 +54,11 @@ class Layer:
 
 @dataclass(slots=True)
 class Layers:
-    """A network as layers, in an order in which they can run: its tensors, its different programs,
-    and, for a tensor that is another tensor in a new shape, the name of that other tensor
-    (`same_as`)."""
+    """A network as layers, in an order in which they can run: its tensors and its different
+    programs. `same_as` gives, for a tensor that is another tensor in a new shape, the name of that
+    other tensor; `parts` gives the two programs that may take the place of a program, by its
+    number; and `joined` gives, for a concatenation's result, the tensors that it joins, each with
+    its share of a row."""
 
     name: str
     inputs: Mapping[str, Kind]

@@ -64,8 +64,9 @@ def _depth(text: str) -> int:
 def _looked_through(
     name: str, makers: Mapping[str, Node], constants: Mapping[str, Array]
 ) -> tuple[str, str]:
-    """A pair: the tensor of which alone the tensor `name` is a function, number by number, and the
-    text of that function of y; the tensor itself and `y` if there is no other."""
+    """A pair: a tensor, and the text of the function that makes each number of the tensor `name`
+    from y, the number at the same place of the first tensor. It is the tensor `name` itself and `y`
+    if there is no other such tensor."""
     maker = makers.get(name)
     if maker is not None and maker.operator == FUNCTION:
         return maker.inputs[0], maker.attributes["of"]

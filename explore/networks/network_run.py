@@ -104,8 +104,8 @@ class NetworkRun:
 
     @property
     def environment(self) -> Environment:
-        """The environment of the first program's run that is stored, which is that of all; a
-        UserError if none was explored yet."""
+        """The environment of the network's runs, taken from the first program whose run is stored;
+        a UserError if no program was explored yet."""
         for number in range(len(self.layers.programs)):
             run = self.of_program(number)
             if (run.folder / DATABASE).exists():
@@ -184,7 +184,8 @@ def begun(
     folder: Path,
 ) -> NetworkRun:
     """The run of a model in a folder, a new one or the one that is stored there; a UserError if the
-    stored one is of another model, or was begun with other options."""
+    stored one is of another model, or was begun with other options. `read` makes the graph of a
+    model's file, with these shapes of its inputs."""
     layers = layers_of(read(model, shapes))
     sizes = {name: tuple(shape) for name, shape in shapes.items()}
     run = NetworkRun(folder, model.resolve(), _sha256(model), sizes, asked, layers)
@@ -202,7 +203,8 @@ def begun(
 
 
 def stored(read: Read, folder: Path) -> NetworkRun:
-    """The run that is stored in a folder; its model must still be where it was, and the same."""
+    """The run that is stored in a folder; its model must still be where it was, and the same.
+    `read` makes the graph of a model's file, with given shapes of its inputs."""
     known = _read(folder / FILE)
     fields = Fields.of(known, FILE)
     model = Path(fields.text("model"))

@@ -152,7 +152,8 @@ def _openvino(task: Opened) -> Callable[[], Run]:
 
 
 def engine_named(name: str) -> EngineName:
-    """The name of an engine of others; a user's error says what to install if it is not here."""
+    """The name of an engine other than convlift, as a user wrote it; a UserError if there is no
+    such engine, or says what to install if it is not here."""
     from importlib.util import find_spec
 
     demand_one("engine", name, tuple(INSTALL))

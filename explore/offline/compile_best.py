@@ -48,7 +48,8 @@ class CompileBest:
     asked: int = 0  # kernels that were compiled here, not found in the book
 
     def run(self, records: Sequence[Record], seed: int, took: Took) -> None:
-        """Compile variants of these records, and hand each on with its new outcome."""
+        """Compile those variants of these records that look best, in rounds, and call `took` with a
+        record of each that has its new outcome."""
         todo = [r for r in records if isinstance(r.outcome, Predicted) and r.variant.plan]
         variants = [r.variant for r in todo]
         memory = [float(r.memory_bytes or 0) for r in todo]
@@ -139,9 +140,9 @@ def _told(outcome: Outcome) -> float | None:
 
 
 def _promising(records: Sequence[Record], count: int) -> list[int]:
-    """The numbers of records to begin with, at most `count`, taken from each family in turn, as the
-    estimate may be far off for a whole family: first those that no other of the family beats in
-    predicted time and memory, then those that only these beat, and so on."""
+    """The numbers of at most `count` records to begin with, taken from each family in turn, as the
+    estimate may be far off for a whole family. In a family, those come first that no other beats in
+    predicted time and memory, then those that no other of the rest beats, and so on."""
     families = defaultdict[str, list[int]](list)
     for i, record in enumerate(records):
         families[record.variant.family].append(i)
@@ -150,8 +151,8 @@ def _promising(records: Sequence[Record], count: int) -> list[int]:
 
 
 def _in_layers(records: Sequence[Record], left: list[int], count: int) -> list[int]:
-    """Numbers of records, at most `count`: the front of those that are `left`, then the front of
-    the others, and so on."""
+    """Numbers of records, at most `count` of those that are `left`: first the front of these, then
+    the front of the others, and so on."""
     found = list[int]()
 
     def cost(i: int) -> tuple[float, float]:

@@ -8,8 +8,10 @@ LINE = 64  # bytes that a core moves to or from its nearest cache in a cycle
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """The rates of a device: work of each kind that a core does in a cycle, and the bytes a
-    nanosecond of the memory of its chip."""
+    """The rates of a device: its clock; the work-items for which a core begins an instruction in a
+    cycle (`lanes`; `shifts` for instructions of Valhall's slow unit); the work-items that run in
+    step (`warp`), whose accesses to memory are one message; and the bytes a nanosecond of its
+    chip's memory."""
 
     clock_ghz: float
     lanes: int  # work-items of which a core begins an instruction, or a tuple of two, in a cycle

@@ -79,7 +79,8 @@ def _filled(node: Node, xs: Sequence[Array]) -> Array:
 
 
 def reshaped(node: Node, shape: Sequence[int], asked: Sequence[int]) -> tuple[int, ...]:
-    """The sizes that a `Reshape` asks for, with 0 and -1 replaced, from those of its input."""
+    """The sizes that a `Reshape` makes of a tensor of this shape: those that are `asked`, with 0
+    and -1 replaced; a UserError if they do not fit."""
     keep = not node.attributes.get("allowzero", 0)
     sizes = [
         shape[i] if n == 0 and keep and i < len(shape) else int(n) for i, n in enumerate(asked)

@@ -20,8 +20,8 @@ OURS = ("", "ai.onnx")  # the names of ONNX's own set of operators
 
 
 def read_model(model: "str | Path | Any", shapes: Shapes | None = None) -> Graph:
-    """The graph of an ONNX file, or of a `ModelProto` that was made here; `shapes` binds those of
-    inputs, where the file leaves sizes open."""
+    """The graph of the ONNX file at the path `model`, or of a `ModelProto`; `shapes` gives the
+    shapes of inputs by name, where the model leaves their sizes open."""
     if isinstance(model, onnx.ModelProto):
         return graph_of(model, Path(), shapes or {})
     path = Path(model)

@@ -56,8 +56,9 @@ def _way(groups: int, depthwise: bool, rank: int) -> str:
 
 def _with_another(site: Site, parts: tuple[str, Windows, str, str, str], kind: Kind) -> Step:
     """The step of a convolution to whose result another tensor (input 3) is added before the node's
-    epilogue is applied. If both tensors are stored in the same order, the step can also be taken in
-    two parts: the convolution, then the sum."""
+    epilogue is applied. `parts` are the convolution's: the epilogue, the windows, the kernels, the
+    biases and the image. If the other tensor is stored in the result's order, the step can also be
+    taken in two parts: the convolution, then the sum."""
     f, windows, kernels, biases, image = parts
     x, other, rank = site.tensor(0), site.tensor(3), windows.rank
     alone = tuple(site.parameters)
@@ -186,8 +187,10 @@ def conv_transpose(site: Site) -> Step:
 def _transposed_pads(
     site: Site, given: list[int], attributes: tuple[list[int], list[int], list[int]]
 ) -> list[int]:
-    """How many elements a transposed convolution crops before each axis, then how many after each,
-    by the node's attributes."""
+    """The numbers of elements that a transposed convolution crops at the beginning of each axis,
+    then those at the end of each, by the node's attributes. `given` are the image's sizes, and
+    `attributes` the strides, the dilations, and the elements that are added at the end of each
+    axis; these are raised if the node asks for a result larger than all sums."""
     steps, apart, more = attributes
     n = len(given)
     way, wanted = site.attribute("auto_pad", "NOTSET"), site.attribute("output_shape", None)

@@ -150,8 +150,9 @@ def over_tensors(site: Site, tensors: Sequence[Tensor], of: Text, dtype: str) ->
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """An operand of a function number by number: a single number, or a tensor with its sizes in the
-    order in which the result's axes are stored."""
+    """An operand of a function that is applied number by number: a single number (`dims` is None),
+    or a tensor with its sizes in the order in which the result's axes are stored. `view` is the
+    order of its own axes, if it is stored in another one."""
 
     tensor: Tensor
     dims: tuple[int, ...] | None  # None: one number, written in the program

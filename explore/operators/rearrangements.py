@@ -45,8 +45,8 @@ def _as_it_is(site: Site, kind: Kind) -> Step:
 
 
 def _ordered(shape: Sequence[int], last: bool) -> bool:
-    """True if the numbers of a tensor of this shape are stored in ONNX's order, also if its
-    channels are stored last (`last`)."""
+    """True if the numbers of a tensor of this shape are stored in ONNX's order. If its channels are
+    stored last (`last`), they are if it has a single channel, or a number for each channel only."""
     return not last or shape[1] == 1 or prod(shape[2:]) == 1
 
 

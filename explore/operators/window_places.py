@@ -54,9 +54,9 @@ class Windows:
 
 
 def windows_of(site: Site, given: Sequence[int], kernel: Sequence[int], ceil: bool) -> Windows:
-    """The windows with the sides `kernel` of a node over an array of the sizes `given`. A list is
-    treated as an image of one row. With `ceil`, a last window that is only partly inside counts.
-    Refused if the attributes do not fit."""
+    """The windows of a node over an array of the sizes `given`, where a window takes `kernel`
+    elements along each axis. A list is treated as an image of one row. With `ceil`, a last window
+    that is only partly inside counts. Refused if the attributes do not fit."""
     n = len(given)
     steps = _each(site, "strides", n, 1)
     apart = _each(site, "dilations", n, 1)
@@ -95,8 +95,9 @@ def _each(site: Site, name: str, n: int, usual: int) -> list[int]:
 def _pads(
     site: Site, given: Sequence[int], spans: Sequence[int], steps: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """How many elements of padding are put before each axis, and how many after, by the node's
-    attributes."""
+    """The numbers of elements of padding before each axis, and those after each, by the node's
+    attributes, for windows that span `spans` elements and are `steps` apart, over an array of the
+    sizes `given`."""
     n, way = len(given), site.attribute("auto_pad", "NOTSET")
     if way in ("SAME_UPPER", "SAME_LOWER"):
         counts = [-(-x // s) for x, s in zip(given, steps, strict=True)]

@@ -30,7 +30,8 @@ LAST = 3.0  # seconds that open pages have in the end to fetch what is new
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state of a run as pages are told of it; its number grows with every change."""
+    """The state of a run as pages are told of it: a number that grows with every change, the
+    progress in words (`says`), and whether the run has finished."""
 
     number: int
     says: str

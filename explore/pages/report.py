@@ -70,7 +70,7 @@ def _plotly() -> str:
 
 
 def as_json(data: object) -> str:
-    """The JSON text of data, in which every number is finite."""
+    """The JSON text of data; a ValueError if a number in it is infinite or no number."""
     return json.dumps(data, allow_nan=False)
 
 

@@ -79,7 +79,8 @@ def _made_by(
     text: KernelText, known: Mapping[str, int], groups: Size, some: Sequence[Size]
 ) -> list[Touched]:
     """The cells of each array in global memory that the groups `some` write, and by which of their
-    work-items; these are numbered from the first group to the last."""
+    work-items; these are numbered from the first group to the last. `known` has the length of each
+    array, and `groups` how many groups there are."""
     parts, items = defaultdict[str, list[Touched]](list), prod(text.group_size)
     for n, group in enumerate(some):
         for t in touched_cells(text, known, groups, group, reads=False):

@@ -33,7 +33,8 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """The ways of a library to compute a program, or the reason why it has none."""
+    """The ways of a library to compute a program, by name, and the `words` on which layer of the
+    library the program is; or the reason why there are no ways."""
 
     words: str
     ways: Mapping[str, Way]

@@ -62,8 +62,8 @@ class _Reader:
         raise AssertionError(f"expected a program of numbers, found {type(value).__name__}")
 
     def _node(self, e: Expr, bound: Mapping[str, int]) -> Any:
-        """A node as JSON: its name and its fields. The node is counted, apart by operation if its
-        kind has several."""
+        """A node as JSON: its name and its fields. It is counted under its name, with its operation
+        if it has one: sums apart from products."""
         name = type(e).__name__
         self.kinds[f"{name} {getattr(e, 'op', '')}".strip()] += 1
         return [name, *(self.told(getattr(e, part), bound) for part in fields_of(e))]

@@ -50,8 +50,9 @@ class Recalled:
         return tuple(dict.fromkeys([*map(hint_of, self.again), *self.hints]))
 
     def budget(self, variants: int) -> int:
-        """The number of variants to try if the user asks for `variants`: those that were tried here
-        before count, and the known front is measured again in any case."""
+        """The number of variants to try if the user asks for `variants`: fewer by those that were
+        tried here before, but at least those of the known front, which are measured again in any
+        case."""
         return max(len(self.again), variants - len(self.tried)) if self.tried else variants
 
     def beginning_with(self, records: Sequence[Record]) -> "Recalled":

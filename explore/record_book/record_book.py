@@ -31,7 +31,8 @@ _FIELDS = ("shape", "sizes", "kinds", "name", "program", "device", "platform", "
 @dataclass(frozen=True, slots=True)
 class Summary:
     """A summary of a program's entries on one device by one version: how many variants there are,
-    how many of them failed, and the least time in nanoseconds."""
+    how many of them failed, and the least time in nanoseconds. `here` is true if they were measured
+    here, not merged from elsewhere."""
 
     name: str
     sizes: str
@@ -272,7 +273,7 @@ class RecordBook:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """Turn errors of SQLite and of files into a UserError."""
+        """The context in which errors of SQLite and of files become a UserError."""
         try:
             yield
         except sqlite3.Error as error:

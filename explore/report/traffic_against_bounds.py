@@ -47,9 +47,9 @@ def dataflow_traffic(variant: Variant, bounds: Bounds) -> int | None:
 
 
 def bound_of(variant: Variant, bounds: Bounds) -> str:
-    """The name of the bound on the traffic of a variant: "Winograd's", "direct", or, where none is
-    known for its products, "its data alone", or only its results, if what is read of its inputs is
-    not known."""
+    """The name of the bound on the traffic of a variant: "Winograd's" or "direct", if a bound is
+    known for its products; otherwise "its data alone", or, if it is not known what is read of its
+    inputs, its results alone."""
     m, products = variant.tile, bounds.products
     if products is not None and m is not None and products.winograd(m, 1) is not None:
         return "Winograd's"

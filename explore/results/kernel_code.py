@@ -14,7 +14,10 @@ class KernelCode:
 
     `counts` are numbers by name, such as instructions, as they stand in the code. `done` are the
     numbers that a work-item carries out on average, with loops counted as often as they turn; empty
-    if that is not known."""
+    if that is not known. `spills` and `fills` are registers that the code moves to memory and back,
+    `threads` is the share of a core's work-items for which registers suffice, and `group_items` the
+    size of the largest group.
+    """
 
     kernel: str
     compiler: str

@@ -43,7 +43,13 @@ Features: TypeAlias = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A lowered program with a number for every parameter; `plan` is None until it is emitted."""
+    """A lowered program with a number for every parameter, and what is counted on its kernels;
+    `plan` is None until they are generated.
+
+    `stored` are the views that are made real in global memory, `traits` the words of `form`, `tile`
+    the results a side of a transformed tile, and `block` the results that a work-group makes at
+    once; None where there are no such tiles or blocks.
+    """
 
     id: str
     family: str
@@ -207,8 +213,9 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The bounds that no variant can beat on this device; None where not measured or not
-    applicable."""
+    """The bounds that no variant of a program can beat on a device: the least operations, bytes and
+    products, the peaks of arithmetic and of memory, and the times of an empty launch, of its event
+    and of the yardstick; None where not measured or not applicable."""
 
     flops: int | None = None  # the program's own operations on floats
     io_bytes: int | None = None  # its inputs and output once: the least whatever is on chip

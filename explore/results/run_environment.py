@@ -13,7 +13,10 @@ from ir.text.rebind_sizes import rebound
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The environment of a run: program, device, driver, version, and `options` as JSON values."""
+    """The environment of a run: program, device, driver, version, and `options` as JSON values.
+    `numbers` are those of the device's profile, `reference` is the hash of the file with the right
+    results (None: not computed yet), and `begins` names the variants that a board had run
+    before."""
 
     program: str  # its text, as it was written
     name: str  # of the program

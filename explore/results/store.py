@@ -245,8 +245,8 @@ def _details(blob: object) -> str:
 
 @contextmanager
 def _readable(folder: Path, otherwise: str) -> Iterator[None]:
-    """Turn errors from stored data that somebody may have changed into a UserError; `otherwise` is
-    its text on what is damaged."""
+    """The context in which errors from stored data, which somebody may have changed, become a
+    UserError; `otherwise` is its text on what is damaged."""
     try:
         yield
     except (Damaged, ValueError, TypeError, zlib.error) as error:
@@ -264,7 +264,8 @@ def _released_on_error(lock: Lock) -> Iterator[None]:
 
 @contextmanager
 def _told(folder: Path) -> Iterator[None]:
-    """Turn errors of SQLite and of files into a UserError, in the user's words."""
+    """The context in which errors of SQLite and of files become a UserError, in the user's
+    words."""
     try:
         yield
     except sqlite3.Error as error:

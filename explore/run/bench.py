@@ -82,5 +82,5 @@ class Bench:
 
 def _patience(ceiling_ns: float | None) -> float:
     """The seconds that the worker on the device has for a variant before it is ended: enough for
-    one that is not slower than `ceiling_ns`; the most there is for None."""
+    one that is not slower than `ceiling_ns`; the usual limit if that is None."""
     return RUN_LIMIT if ceiling_ns is None else min(RUN_LIMIT, 5.0 + 100 * ceiling_ns / 1e9)

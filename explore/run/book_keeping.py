@@ -56,8 +56,8 @@ def opened(records: Records, note: Callable[[str], None]) -> RecordBook | None:
 
 @dataclass(slots=True)
 class BookKeeping:
-    """The use that a run makes of a record book: it recalls what to begin from, and keeps outcomes.
-    Without a book, every method does nothing."""
+    """The use that a run makes of a record book: it recalls what to begin from, and keeps outcomes
+    in `book`, and compiled kernels in `codes`. Without a book, every method does nothing."""
 
     book: RecordBook | None
     subject: Subject

@@ -51,10 +51,11 @@ class Taken:
 
 @dataclass(slots=True)
 class Candidates:
-    """The variants that a search may try, without plans, in a fixed order, each with its form.
+    """The variants that a search may try, without plans, in a fixed order: `memory` has the bytes
+    of each, and `form_of` the number of its form in `forms`.
 
-    A search adds variants near good ones, and forms derived for that, which join in the round after
-    the one that asked for them: nothing waits for them meanwhile.
+    A search adds variants near good ones. It also adds forms derived for that, which join in the
+    round after the one that asked for them: nothing waits for them meanwhile.
     """
 
     variants: list[Variant] = field(default_factory=list)
@@ -233,8 +234,9 @@ def hinted_tasks(
 
 
 def begun(first: Sequence[Derived], known: Recalled) -> Candidates:
-    """The candidates that the record book names, form by form; they are tried first. All other
-    variants that were tried before are noted, and will not become candidates."""
+    """The candidates of the derived forms `first`, which the record book names; they are tried
+    before all others. Variants that were tried by earlier runs (`known`) are noted, and will not
+    become candidates again."""
     made = Candidates(learned=known.learned)
     for derived in first:
         made.take(derived)

@@ -49,7 +49,9 @@ class Compiled:
 
     @staticmethod
     def of(record: Record, environment: Environment, trust: bool = False) -> "Compiled":
-        """The variant of a stored run, made again here, on the device of that run."""
+        """The variant of a stored run, made again here, on the device of that run. With `trust`,
+        kernels that another version of convlift stored are taken, if they are proved safe to
+        run."""
         device = device_of(environment)
         plan = TrustedPlans(environment, trust).of(record)
         names = tuple(b.name for b in plan.buffers if b.role in (Role.INPUT, Role.CONST))

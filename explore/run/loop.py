@@ -55,8 +55,8 @@ class Loop:
         return self._settled() and chosen is not None
 
     def _next(self) -> list[int] | None:
-        """The next round's candidates, within the budget; waits for the outcomes that they depend
-        on; None if the time is up before."""
+        """The next round's candidates, as many as the budget allows, after waiting for the outcomes
+        that they depend on; None if the time is up before these are there."""
         if self._room() <= 0:
             return []
         while not self._ask():
@@ -149,7 +149,7 @@ class Loop:
         """Take in the outcomes of all built variants or, if the time is up, only of those that are
         being measured.
 
-        Returns True if nothing was left to a resumed run.
+        Returns False if built variants were left unmeasured, for a resumed run; else True.
         """
         while self.bench.running and not (self.clock.late() and self.ledger.outcomes):
             self._pump()

@@ -279,7 +279,8 @@ def _explore(
 
 
 def _begun(store: Store, records: list[Record]) -> list[Record]:
-    """The records of the variants that a board ran before the run began."""
+    """The records, among `records`, of the variants that a board ran before the run began; of each,
+    the one from before the front was measured again."""
     names = {*store.environment.begins}
     return [r for r in first_round(records).values() if r.variant.id in names]
 

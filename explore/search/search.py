@@ -184,8 +184,8 @@ class Search:
         return chosen
 
     def _outlook(self, good: Sequence[int], failed: Sequence[int], seed: int) -> Outlook:
-        """The forecast of all candidates, from those that ran or failed in this run, and from other
-        runs."""
+        """The forecast of all candidates, from those that ran (`good`) or failed in this run, and
+        from the variants of other runs."""
         taken = {i: self._kernels[i] for i in good}
         if self._prior is None:
             return outlook(self._table, taken, failed, seed)

@@ -18,8 +18,9 @@ from rewrites.tuning.family import Form
 
 @dataclass(frozen=True, slots=True)
 class LoweredForm:
-    """The program with parameters of a form, its derivation, and the constraints on its
-    parameters."""
+    """The program lowered by a form, with open parameters: its derivation with its known error
+    (`rounding`, in machine epsilons), the constraints and amounts that depend on parameters, and
+    the results of a work-group (`block`; None: it has no block)."""
 
     form: Form
     program: Program

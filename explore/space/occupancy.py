@@ -17,8 +17,9 @@ WORDS_OF_OPERANDS = 88
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """The use of a device by a kernel: work-items of a group, groups, bytes of memory, and groups
-    that a compute unit keeps at once."""
+    """The use of a device by a kernel: the work-items of a group, the number of groups, the bytes
+    of local memory of a group and of private memory of an item, and the groups that a compute unit
+    keeps at once."""
 
     items: int  # of a group
     groups: int
@@ -38,8 +39,9 @@ def use_at(k: KernelQuantities, point: Mapping[str, int], device: Profile) -> Us
 
 
 def _resident(items: int, local: int, own: int, private: int, device: Profile) -> int:
-    """The number of work-groups that a compute unit keeps at once, at least 1; registers beyond the
-    device's are spilled. An item has `own` registers beside its arrays."""
+    """The number of work-groups that a compute unit keeps at once, at least 1. A group has `items`
+    work-items and `local` bytes of local memory; an item has `private` bytes of arrays, and `own`
+    registers beside them. Registers beyond the device's are spilled, and take no room."""
     words = items * min(device.private_words, own + private // WORD)
     room = [device.resident_items // items, device.resident_words // words]
     if local:

@@ -121,13 +121,14 @@ class _Weights:
 
 
 def _leaves(nodes: Sequence) -> bool:
-    """True if one side of a branch among these nodes leaves the loop."""
+    """True if a `break` stands among `nodes`, one side of a branch."""
     return any(isinstance(node, Leave) and node.word == "break" for node in nodes)
 
 
 def weights(kernel: Kernel, items: Items) -> dict[int, float]:
-    """How often one of these work-items carries out each block of a kernel, on average, by the
-    block's number; raises UnknownTurns."""
+    """The number of times that one of these work-items carries out each block of a kernel, on
+    average, by the block's number; raises UnknownTurns if it is not known how often a loop
+    turns."""
     found = _Weights(kernel, Values(kernel.made, items, kernel.bases))
     found.sequence(kernel.body, np.ones(items.count))
     return found.found

@@ -89,7 +89,8 @@ def fetch(folder: Path, say: Say) -> Path:
 
 
 def _downloaded(archives: Path, needed: list[PackageFile]) -> Iterator[Path]:
-    """The files that were needed, each of the length that the index says."""
+    """The packages in the folder `archives`; a UserError if the length of one is not among those
+    that the index tells for the packages `needed`."""
     lengths = {p.bytes for p in needed}
     for file in sorted(archives.glob("*.deb")):
         if file.stat().st_size not in lengths:

@@ -24,7 +24,8 @@ LANES = "xyzw"
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """Some work-items of a launch: their ids by dimension."""
+    """Some work-items of a launch: for each dimension, the ids of their groups, their local ids,
+    and the size of a group."""
 
     group: tuple[Numbers, Numbers, Numbers]
     local: tuple[Numbers, Numbers, Numbers]
@@ -41,8 +42,9 @@ class Items:
 
 
 def items_of(global_size: Size, size: Size, seed: int = 0) -> Items:
-    """All work-items of a launch, each as often, so that there are enough to draw the turns of
-    loops for; or, if they are many, some drawn at random."""
+    """The work-items that stand for all of a launch. Of a small launch they are all its items, each
+    repeated equally often until there are enough to draw the turns of loops for; of a large one
+    they are drawn at random."""
     groups = [-(-a // n) for a, n in zip(global_size, size, strict=True)]
     lengths = [*groups, *size]
     count = int(np.prod(np.asarray(lengths, dtype=np.float64)))
@@ -57,8 +59,9 @@ def items_of(global_size: Size, size: Size, seed: int = 0) -> Items:
 
 @dataclass(slots=True)
 class Values:
-    """The values of definitions; `counters` are those of loops, set by whoever knows their
-    turns."""
+    """The values of a kernel's definitions (`made`) for some work-items, as far as they are known.
+    `counters` are those of loops, set by whoever knows their turns; `bases` are the places of
+    arguments that hold offsets of ids, which are 0 here; `known` caches what was computed."""
 
     made: Mapping[int, Made]
     items: Items
@@ -120,7 +123,8 @@ class Values:
 
 
 def _by_law(law: Callable[..., Numbers], lanes: Sequence[Known]) -> Known:
-    """What a law makes of a lane of each operand; None if one of them is unknown."""
+    """The value of the function `law` of one lane of each operand; None if one of them is
+    unknown."""
     some = [x for x in lanes if x is not None]
     return _signed(law(*some)) if len(some) == len(lanes) else None
 

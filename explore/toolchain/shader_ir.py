@@ -42,7 +42,8 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block, with how many of each operation stand in it, one on each lane of a vector."""
+    """A block: its number, and how often each operation stands in it; one on a vector counts once
+    for each lane."""
 
     number: int
     operations: Counter[str]
@@ -57,7 +58,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch on a condition."""
+    """A branch: the nodes `then` run where the condition holds, the nodes `otherwise` elsewhere."""
 
     condition: Operand
     then: "Sequence"
@@ -133,8 +134,9 @@ class _Reader:
 
 
 def _merge(branch: Branch, operands: str) -> Made:
-    """The definition of a value after a branch: what comes of one side where its condition holds,
-    what comes of the other elsewhere."""
+    """The definition of a value that a branch decides: its operands are the condition, the value
+    that comes from the side where it holds, and the value that comes from the other side. If the
+    values do not come from the two sides, it is a definition by `phi`, whose value is unknown."""
     by_block = {int(block): Operand(int(n)) for block, n in _COMES_FROM.findall(operands)}
     sides = [side for side in (branch.then, branch.otherwise) if side]
     last = [side[-1].number if isinstance(side[-1], Block) else -1 for side in sides]
@@ -158,5 +160,5 @@ def shader(printed: str) -> Shader | None:
 
 
 def _plain(line: str) -> str:
-    """A line without its beginning and its comment."""
+    """A line without the words that Mesa prints before it, its comment, and spaces at its ends."""
     return line.removeprefix("MESA: info: ").split("//")[0].strip()

@@ -29,7 +29,9 @@ def work_done(found: Statistics, global_size: Size, size: Size) -> Counts:
 
 
 def _of_blocks(machine: dict[int, Counter[str]], often: dict[int, float]) -> dict[str, float]:
-    """The work of blocks of instructions, which have the numbers of the blocks they are made of."""
+    """The work that an item does, by name: the counts of machine instructions in each block
+    (`machine`), times how often an item carries out the block (`often`), both by the block's
+    number."""
     done: dict[str, float] = {}
     for number, counts in machine.items():
         for name, n in counts.items():
