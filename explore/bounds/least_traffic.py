@@ -57,15 +57,15 @@ class Products:
         return 2 * self.count / sqrt(self.reuse * chip) + self.results + self.others
 
     def winograd(self, m: int, chip: float) -> float | None:
-        """The least number of elements that F(m × m, r × r) moves; None if windows are not r × r
-        with step 1."""
+        """The least number of elements that F(m × m, r × r) moves with `chip` elements on chip;
+        None if windows are not r × r with step 1."""
         spread = self._spread(m)
         tiled = prod(m * w.tiles(m) / w.count for w in self.windows)
         return None if spread is None else tiled * spread / (2 * sqrt(2 * chip)) - chip
 
     def winograd_volume(self, m: int, chip: float) -> float | None:
-        """The number of elements that Winograd's dataflow moves with `chip` transformed sums on
-        chip; None if windows are not r × r with step 1."""
+        """The number of elements that the dataflow of Winograd's algorithm F(m × m, r × r) moves
+        with `chip` transformed sums on chip; None if windows are not r × r with step 1."""
         spread = self._spread(m)
         return None if spread is None else 2 * spread / sqrt(chip) + self.results + self.others
 

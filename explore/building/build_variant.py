@@ -48,13 +48,17 @@ class Made:
 
     @staticmethod
     def without_plan(why: Failed, build_ns: float = 0.0) -> "Made":
-        """The result for a variant that failed for the reason `why` before it had a plan."""
+        """The result for a variant that failed for the reason `why` before it had a plan, after
+        `build_ns` nanoseconds."""
         return Made(None, None, None, None, None, build_ns, why)
 
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """The device that a worker builds for; if `session` is None, plans are only made and proved."""
+    """The device that a worker builds for, and how code is generated for it: the largest
+    work-group, whether the device computes with halves (else halves become floats), and whether
+    indices into global memory are made unsigned. If `session` is None, plans are only made and
+    proved."""
 
     session: Session | None
     max_work_group: int
@@ -68,7 +72,8 @@ def builder(
     half_arithmetic: bool = False,
     unsigned_addresses: bool = False,
 ) -> Builder:
-    """The builder for a device (None: for one that is not here); made once in each build worker."""
+    """The builder for a device (None: for one that is not here), made once in each build worker;
+    the other arguments are the builder's fields."""
     session = None if device is None else open_device(device)
     return Builder(session, max_work_group, half_arithmetic, unsigned_addresses)
 
@@ -79,7 +84,8 @@ def setup_for(
     half_arithmetic: bool = False,
     unsigned_addresses: bool = False,
 ) -> "partial[Builder]":
-    """The function that makes a `Builder` without arguments, for a worker to run when it starts."""
+    """The function that makes a `Builder` without arguments, for a worker to run when it starts;
+    the arguments are those of `builder`."""
     return partial(builder, device, max_work_group, half_arithmetic, unsigned_addresses)
 
 

@@ -117,8 +117,9 @@ def clipped(u: Index, low: Bound, high: Bound) -> Index:
 
 
 def classes(parameters: Mapping[Index, Index], counts: Mapping[str, int]) -> tuple[Values, Numbers]:
-    """The distinct combinations of the parameters' values, a column for each parameter, and the
-    number of choices in each class."""
+    """The distinct combinations of the values of the parameters (each given with the outer index
+    that it stands for), a column for each parameter; and the number of choices of the outer
+    variables in each class. A variable takes as many values, from 0 on, as `counts` says."""
     values: dict[str, Numbers] = {}
     named = frozenset[str]().union(*(u.names for u in parameters))
     times = np.full(1, prod(n for name, n in counts.items() if name not in named), np.int64)
@@ -147,7 +148,7 @@ def _tied(found: Iterable[T], names: Callable[[T], frozenset[str]]) -> Iterator[
 
 def _together(us: Sequence[Index], counts: Mapping[str, int]) -> tuple[list[Numbers], Numbers]:
     """Each distinct combination of values of the indices `us`, a column for each, and the number of
-    its occurrences."""
+    its occurrences; `counts` says how many values, from 0 on, each variable takes."""
     atoms = {atom.key: atom for u in us for atom in _outermost(u)}
     axes = [_axis(tied, counts) for tied in _tied(atoms.values(), lambda atom: atom.names)]
     values: dict[str, Numbers] = {}
@@ -160,8 +161,8 @@ def _together(us: Sequence[Index], counts: Mapping[str, int]) -> tuple[list[Numb
 
 
 def _axis(atoms: Sequence[Atom], counts: Mapping[str, int]) -> tuple[Values, Numbers]:
-    """Each distinct combination of values of `atoms`, by name, and the number of its
-    occurrences."""
+    """Each distinct combination of values of `atoms`, by name, and the number of its occurrences;
+    `counts` says how many values, from 0 on, each variable takes."""
     names = sorted(frozenset[str]().union(*(atom.names for atom in atoms)))
     taken = every(names, counts)
     shape = tuple(counts[name] for name in names)
@@ -208,16 +209,17 @@ def _outermost(u: Index) -> Iterator[Atom]:
 
 
 def in_a_row(names: Sequence[str], counts: Mapping[str, int]) -> Values:
-    """All combinations of values of the variables, one after the other, as a column for each
-    variable."""
+    """All combinations of values of the variables `names`, one after the other, as a column for
+    each variable. A variable takes the values 0 … count - 1, with its count from `counts`."""
     axes = every(names, counts)
     shape = tuple(counts[name] for name in names)
     return {name: np.broadcast_to(x, shape).reshape(-1) for name, x in axes.items()}
 
 
 def every(names: Sequence[str], counts: Mapping[str, int]) -> Values:
-    """All values of each variable, 0 … count - 1, as an array with an axis of its own, so that the
-    arrays of several variables broadcast to all combinations."""
+    """All values of each of the variables `names`, 0 … count - 1 with its count from `counts`, as
+    an array with an axis of its own, so that the arrays of several variables broadcast to all
+    combinations."""
     shapes = [[-1 if a == b else 1 for b in names] for a in names]
     return {
         name: np.arange(counts[name], dtype=np.int64).reshape(shape)

@@ -42,8 +42,12 @@ def checked(
     hash_of_program: str,
     max_error: float,
 ) -> Iterator[Checked]:
-    """The outcomes of the variants that a file tells of; `records` are those of the run, by id.
-    Raises Damaged where a claim is not what the bundle can have given."""
+    """The outcomes of the variants that a file's claims tell of. `records` are those of the run, by
+    id; `program`, with its hash, is the one of the bundle; `max_error` is the largest error of a
+    right result.
+
+    Raises Damaged where a claim is not what the bundle can have given.
+    """
     _demand_given(claims.host, program, hash_of_program)
     rounding = cache(lambda family, form: _rounding(program, family, form))
     for claim in claims.variants:

@@ -147,9 +147,10 @@ class Cluster:
 
 
 def _builder(device: Device | None, group: int, half: bool, own: Device | None) -> "partial[Any]":
-    """The setup of a builder on a machine that has the device `own`: kernels are built for `own` if
+    """The setup of a builder on a machine that has the device `own`. Kernels are built for `own` if
     it is of the same kind as `device`, the one measured on; else the builder only makes and proves
-    plans, and kernels are first built where they run."""
+    plans, and kernels are first built where they run. `group` is the largest work-group, and `half`
+    is true if the device measured on computes with halves."""
     same = own is not None and device is not None and kind_of(own) == kind_of(device)
     return partial(builder, own if same else None, group, half)
 
@@ -158,15 +159,16 @@ def _meter(
     program: Program, seed: int, reference: bytes, error: float, own: Device | None
 ) -> "partial[Any]":
     """The setup of a worker that measures on its device `own`, with the right results in the bytes
-    `reference`."""
+    `reference`; results with an error above `error` are wrong."""
     assert own is not None
     return partial(meter, own, program, seed, reference, error)
 
 
 @contextmanager
 def joined(address: str, jobs: int, note: Callable[[str], None]) -> Iterator[Cluster]:
-    """The cluster at an address such as `tcp://host:8786`. For the address `local` it is started on
-    this machine, with a worker for each device and `jobs` workers that build."""
+    """The cluster at an address such as `tcp://host:8786`; `note` prints messages. For the address
+    `local` it is started on this machine, with a worker for each device and `jobs` workers that
+    build."""
     try:
         from distributed import Client, Nanny, Scheduler, SpecCluster
     except ImportError:

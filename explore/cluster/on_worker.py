@@ -35,7 +35,7 @@ class Recipe:
 @dataclass(frozen=True, slots=True)
 class Hired:
     """A worker as it describes itself: its version of convlift, the device that it owns (None:
-    none), and all devices of its machine."""
+    none), and all devices of its machine (`here`)."""
 
     version: str
     device: Device | None
@@ -87,7 +87,8 @@ def prepare(recipe: bytes, device: Device | None) -> None:
 
 
 def do(key: str, task: bytes, limit: float | None) -> bytes:
-    """The pickled result of a task, and the seconds that it took, from the pool with this key."""
+    """The pickled result of a pickled task, and the seconds that it took, from the pool with this
+    key; the task may take `limit` seconds (None: the pool's own limit)."""
     kept = _kept[key]
     with kept.lock:
         kept.pool.submit(pickle.loads(task), limit)

@@ -23,7 +23,8 @@ def _note(text: str) -> None:
 
 def compare(folder: Path, against: tuple[str, ...], trust: bool = False) -> list[dict[str, Any]]:
     """The comparison of the best variant of a run with each peer `against`, as JSON. `ratio` is the
-    peer's best time over ours, null if the peer cannot compute the program."""
+    peer's best time over ours, null if the peer cannot compute the program. With `trust`, kernels
+    that another version stored are taken, if they are proved safe to run."""
     with Store.read(folder) as store:
         known, records = store.environment, store.records()
     options = Options.from_json(known.options)

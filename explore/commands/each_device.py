@@ -100,7 +100,8 @@ def folder_names(titles: Sequence[str]) -> list[str]:
 
 
 def resumed_on_each(folder: Path, records: Records, place: Workplace, live: int | None) -> int:
-    """Go on with the runs below a folder, one after the other; returns the exit status."""
+    """Go on with the runs below a folder, one after the other; returns the exit status. `live` is
+    the port on which each run's report is served (0: any that is free; None: none is served)."""
     status = 0
     for inner in runs_in(folder):
         print(f"{inner.name}:", flush=True)

@@ -48,7 +48,8 @@ def limits_named(device: str) -> Profile:
 
 
 def chosen(file: Path, sizes: Sizes, family: str | None, form: str | None, on: Profile) -> Chosen:
-    """The program in a file, ready to run: as it is if it is lowered, else lowered by a family.
+    """The program in a file, ready to run: as it is if it is lowered, else lowered by a family in
+    the form named `form` (None: the first that applies).
 
     Its open parameters, but those in `sizes`, get values that are legal on the device `on`.
     """
@@ -85,7 +86,7 @@ def is_lowered(program: Program) -> bool:
 def demanded(
     program: Program, family: str, form: str | None, domain: Domain | None, on: Profile
 ) -> tuple[Program, list[Constraint]]:
-    """The program lowered by a family with its parameters open, and the constraints of the family
-    and of the domain."""
+    """The program lowered by a family, in the form named `form` (None: the first that applies),
+    with its parameters open; and the constraints of the family and of the domain."""
     found = narrowed(lowering(program, family, form), program, domain)
     return found.program, asked(found, on)

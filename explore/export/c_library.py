@@ -107,7 +107,8 @@ def library(
 ) -> Mapping[str, str]:
     """The files of the library `name` that runs a plan; `tables` is the text of its buffers and
     kernels in C, `source` that of the kernels. `places` are the files with the contents of buffers,
-    and where these begin there; the one of constants has `weights_bytes`."""
+    and where these begin there; the file of constants has `weights_bytes`. `title` and `where` (the
+    device it was made for) stand in its texts, and `max_error` in the demo."""
     constants = [b for b in plan.buffers if b.role is Role.CONST]
     moved = [b for b in plan.buffers if b.role in (Role.INPUT, Role.OUTPUT)]
     out = [b for b in moved if b.role is Role.OUTPUT]

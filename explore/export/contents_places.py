@@ -41,7 +41,7 @@ def places_of(plan: Plan) -> Mapping[str, Place]:
 
 
 def weights_bytes(plan: Plan, places: Mapping[str, Place]) -> int:
-    """The bytes of the file with the constants."""
+    """The bytes of the file with the constants of a plan, whose `places` in it are given."""
     constants = (b for b in plan.buffers if b.role is Role.CONST)
     return max((places[b.name].at + b.bytes for b in constants), default=0)
 

@@ -31,7 +31,8 @@ class OwnFolder:
     @staticmethod
     @contextmanager
     def opened(path: Path, make: bool = False) -> "Iterator[OwnFolder]":
-        """The open folder at a path that a person gave: links in that path are followed."""
+        """The open folder at a path that a person gave: links in that path are followed. With
+        `make`, it is made if it does not exist."""
         with _told(path):
             if make:
                 path.mkdir(parents=True, exist_ok=True)

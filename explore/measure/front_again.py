@@ -127,7 +127,7 @@ def _slow(record: Record) -> bool:
 
 
 def vanished(before: Sequence[Record], records: Sequence[Record]) -> str | None:
-    """The message that the best variant is no longer that of `before`, the front before it was
+    """The message that the best variant is no longer the one of `before`, the front before it was
     measured again; None if it still is."""
     now, again = front(records), {r.variant.id: r for r in latest(records)}
     if not before or not now or now[0].variant.id == before[0].variant.id:

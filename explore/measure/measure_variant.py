@@ -100,8 +100,9 @@ class Meter:
 def meter(
     device: Device, program: Program, seed: int, reference: Path | bytes, max_error: float
 ) -> Meter:
-    """The meter for a device, with inputs for `seed` and the results in the file `reference`, or in
-    its bytes; made once in the worker."""
+    """The meter for a device, with inputs for `seed`, and with the right results in the file
+    `reference`, or in its bytes; results with an error above `max_error` are wrong. It is made once
+    in the worker."""
     given = inputs_of(program, seed), inputs_of(program, seed, integers=True)
     varying = [p.var.name for p in program.params if not p.const]
     right = load_reference(reference)
@@ -192,7 +193,7 @@ def _checked(state: Meter, built: Built, task: Measure) -> tuple[float, list[flo
 
 def _first_wrong(exact: Sequence[Expected], out: Sequence[Array], rounding: float) -> Failed | None:
     """A failure that tells the first array of a result which is wrong (by its number, if there are
-    several); None if all agree with `exact`."""
+    several); None if all agree with `exact`, but for `rounding` machine epsilons."""
     for k, (meant, made) in enumerate(zip(exact, out, strict=True)):
         wrong = _wrong(meant, made, rounding)
         if wrong is not None:
@@ -247,7 +248,8 @@ def _ceiling_now(task: Measure, pace_ns: float) -> float | None:
 
 
 def _by_device(timing: Timing, pace_ns: float) -> Measured:
-    """The outcome of a hopeless variant, by its device times only."""
+    """The outcome of a hopeless variant, by its device times only; `pace_ns` is what the yardstick
+    took beside them."""
     return Measured(
         time_ns=timing.median_ns,
         spread=(timing.high_ns - timing.low_ns) / timing.median_ns if timing.median_ns else 0.0,

@@ -18,8 +18,9 @@ def estimated(
     session: Session | None,
     tell: Callable[[int, Sequence[Option]], None],
 ) -> Options:
-    """The options of each program, by the cost model alone; `tell` is called for each program with
-    its number and options."""
+    """The options of each program, by the cost model alone; `session` is on the device that builds
+    them (None: they are only proved). `tell` is called for each program with its number and
+    options."""
     found = []
     for number, program in enumerate(layers.programs):
         found.append(estimated_options(program, target, session))

@@ -65,6 +65,7 @@ def best_of(options: Sequence[Option]) -> list[Option]:
 
 def estimated_options(program: Program, target: Target, session: Session | None) -> list[Option]:
     """A few options of a program without running anything: their times are rough estimates.
+    `session` is on the device that builds them (None: they are only proved).
 
     The one that is estimated to be fastest is among them, and the one of least memory.
     """
@@ -90,8 +91,8 @@ def _candidates(program: Program, target: Target) -> Candidates:
 def _first(
     found: Candidates, order: Sequence[int], target: Target, session: Session | None
 ) -> list[Option]:
-    """The first of the candidates, in this order, that can be built and proved; none if several
-    fail."""
+    """A list of the first of the candidates, in this order, that can be built (in `session`, if
+    there is one) and proved; empty if several fail."""
     builder = Builder(session, target.profile.group_items, target.profile.half_arithmetic)
     for n in order[:BUILT]:
         made = make(builder, found.task(n))

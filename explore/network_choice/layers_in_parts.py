@@ -36,7 +36,8 @@ def _placed_parts(
     layers: Layers, options: Each, makers: Mapping[str, int], joined: Layer
 ) -> dict[int, tuple[Layer, tuple[Option, ...]]]:
     """The layers that make the parts of the concatenation `joined`, by number, each as a layer that
-    writes its part into the result, with the options that can; none if one of the layers cannot."""
+    writes its part into the result, with the options that can; empty if one of the layers cannot.
+    `makers` has the number of the layer that makes each tensor."""
     lengths = layers.joined.get(joined.output, ())
     lives = lives_of(layers)
     reads = Counter(t for layer in layers.layers for _, t in layer.tensors)

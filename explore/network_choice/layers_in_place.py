@@ -21,8 +21,8 @@ class Overwriting:
 def overwriting(
     layers: Layers, lives: Mapping[str, Life], number: int, plan: Plan
 ) -> Overwriting | None:
-    """The way in which a layer with this plan works in place; None if it cannot. `lives` are those
-    of the tensors between layers."""
+    """The way in which layer `number`, with this plan, works in place; None if it cannot. `lives`
+    are those of the tensors between layers."""
     layer = layers.layers[number]
     if layer.output not in lives or layer.into is not None:
         return None

@@ -31,8 +31,8 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class LiveTensors:
-    """The tensors between layers that lie in the arena, with their lives in layers, and the bytes
-    of those that do not: inputs and results."""
+    """The tensors between layers that lie in the arena: the life of each, counted in layers, and
+    its bytes. `outside` are the bytes of the tensors that do not lie there: inputs and results."""
 
     lives: Mapping[str, Life]
     sizes: Mapping[str, int]
@@ -48,8 +48,8 @@ class LiveTensors:
         return LiveTensors(lives, sizes, outside)
 
     def moment(self, layers: Layers, l: int, option: Option) -> Moment:
-        """The worst moment of a layer that has this option; a result in place of a tensor needs no
-        bytes of its own."""
+        """The worst moment of layer number `l` if it has this option; a result in place of a tensor
+        needs no bytes of its own."""
         layer, runs = layers.layers[l], [k for k in option.plan.kernels if not k.prepack]
         own = {t: name for name, t in layer.tensors} | {layer.output: _output(option.plan)}
         over = overwriting(layers, self.lives, l, option.plan)
@@ -84,8 +84,9 @@ def _output(plan: Plan) -> str:
 
 
 def _named(runs: Sequence[Kernel], name: str, born: bool, dies: bool) -> Life:
-    """The life of a tensor in its layer's launches: it begins at the first use if the layer makes
-    it (`born`), and ends at the last use if nobody reads it later (`dies`)."""
+    """The life, in its layer's launches `runs`, of the tensor that is called `name` there: it
+    begins at the first use if the layer makes it (`born`), and ends at the last use if nobody reads
+    it later (`dies`)."""
     uses = [i for i, kernel in enumerate(runs) if name in kernel.arguments]
     whole = Life(0, len(runs) - 1)
     if not uses:

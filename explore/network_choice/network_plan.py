@@ -16,9 +16,9 @@ from ir.arena import Life, aligned, packed
 
 @dataclass(frozen=True, slots=True)
 class NetworkPlan:
-    """The plan of a network with the contents of its constants, the names of its buffers by tensor,
-    the lives of temporaries, the least bytes that any arena could have (`bound`), and the layer of
-    each kernel."""
+    """The plan of a network: the contents of its constants by name, the name of the buffer that
+    holds each tensor (`tensors`), the lives of the arrays in the arena, the least bytes that any
+    arena could have (`bound`), and the number of the layer of each kernel (`layer_of`)."""
 
     plan: Plan
     constants: Mapping[str, Array]
@@ -58,7 +58,7 @@ class _Assembly:
             self._tensor(name, Role.INPUT)
 
     def add(self, number: int, layer: Layer, plan: Plan) -> None:
-        """Add the kernels of a layer."""
+        """Add the kernels of a layer, which has this number and this plan."""
         given = dict(layer.tensors)
         over = overwriting(self.layers, self.lives, number, plan)
         names: dict[str, str] = {}
@@ -152,8 +152,8 @@ def _lives(runs: Sequence[Kernel], buffers: Mapping[str, Buffer]) -> dict[str, L
 
 
 def peak(lives: Sequence[Life], sizes: Sequence[int]) -> int:
-    """The most bytes that live at once: no arena is smaller. All but one of those that live
-    together begin at a multiple of the alignment."""
+    """The most bytes that live at once, of arrays with these lives and sizes: no arena is smaller.
+    All but one of those that live together begin at a multiple of the alignment."""
     most = 0
     for life in lives:
         at = [

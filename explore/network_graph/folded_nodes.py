@@ -79,8 +79,8 @@ class _Folding:
         return replace(node, operator=FUNCTION, inputs=(root,), attributes={"of": text})
 
     def _before(self, name: str, operators: tuple[str, ...]) -> Node | None:
-        """The node that makes the tensor `name`, if its operator is one of these and nobody else
-        reads the tensor; else None."""
+        """The node that makes the tensor `name`, if its operator is one of `operators` and nobody
+        else reads the tensor; else None."""
         node = self.makers.get(name)
         good = node is not None and node.operator in operators and self.read[name] == 1
         return node if good else None
@@ -186,8 +186,8 @@ class _Folding:
 
 
 def _of_channels(constant: Array, channels: int, rank: int) -> Array | None:
-    """A number for each channel (axis 1 of so many), from a constant that is the same along all
-    other axes; None if it is not."""
+    """A number for each of so many `channels` (axis 1 of `rank` axes), from a constant that is the
+    same along all other axes; None if it is not."""
     shape = (*(1,) * (rank - constant.ndim), *constant.shape)
     if len(shape) != rank or constant.size not in (1, channels) or shape[1] != constant.size:
         return None

@@ -151,8 +151,9 @@ def _with_axes(node: Node, t: Tensor | None) -> Tensor | None:
 
 
 def _last(node: Node, inputs: "list[Tensor | None]") -> bool:
-    """True if a node's result is best stored with its channels last: results of operators on
-    images, and what is computed of such tensors number by number."""
+    """True if a node's result is best stored with its channels last. That is so for operators on
+    images, and for what is computed number by number of such tensors; `inputs` are the tensors that
+    the node reads."""
     varying = [t for t in inputs if t is not None and t.array is None]
     if not varying or len(varying[0].shape) not in (3, 4, 5) or node.operator in IN_ONNX_ORDER:
         return False
@@ -193,7 +194,7 @@ def _add(made: Layers, known: dict[str, int], site: Site, which: int, output: st
 
 def _program(made: Layers, known: dict[str, int], site: Site, step: Step) -> int:
     """The number of a step's program among the network's; programs with the same text share a
-    number."""
+    number, which `known` has by the text."""
     text = step.text
     if text not in known:
         known[text] = len(made.programs)

@@ -67,8 +67,8 @@ def quickly(
 
 
 def read(model: "str | Path | Any", shapes: Mapping[str, Sequence[int]] | None) -> Graph:
-    """The graph of an ONNX file; a UserError says what to install, if the `onnx` package is not
-    here."""
+    """The graph of an ONNX file, with these shapes of inputs whose sizes the model leaves open; a
+    UserError says what to install, if the `onnx` package is not here."""
     try:
         from explore.onnx_model.read_model import read_model
     except ImportError as error:

@@ -21,8 +21,9 @@ Setup = tuple[int, Device | None, Profile]
 
 @dataclass(slots=True)
 class SharedHands:
-    """The hands that several runs on one device share, with what they found and the workers they
-    began. They are a context: at its end, these processes end."""
+    """The hands that several runs on one device share, with the limits and instructions that they
+    found and the workers that they began, by the arguments for which these were begun. They are a
+    context: at its end, these workers' processes end."""
 
     hands: Hands
     known_limits: dict[str, Mapping[str, float | None]] = field(default_factory=dict)

@@ -35,8 +35,10 @@ Took = Callable[[Record], None]
 
 @dataclass(slots=True)
 class CompileBest:
-    """The compiling of a run's best-looking variants for a device: `most` of them, by so many
-    workers, each kernel once."""
+    """The compiling of a run's best-looking variants for the device with this profile: `most` of
+    them, by so many `workers`, each kernel once. `book` is where compiled code is kept (None:
+    nowhere), `late` tells that the time is up, `known` has the kernels compiled so far, and `asked`
+    counts those that were not found in the book."""
 
     toolchain: Toolchain
     profile: Profile

@@ -31,7 +31,9 @@ class CodeTime:
 def code_time(
     code: KernelCode, launch: Kernel, features: Mapping[str, float], rates: Rates, cores: int
 ) -> CodeTime | None:
-    """The predicted time of a kernel; None if it is not known how much its work-items do."""
+    """The predicted time of a kernel on a device with these rates and so many cores; None if it is
+    not known how much its work-items do. `features` are those of the kernel, for the bytes that it
+    moves."""
     done = dict(code.done)
     if not done:
         return None
@@ -50,7 +52,8 @@ def code_time(
 def _cycles(
     done: Mapping[str, float], items: int, rates: Rates, cores: int
 ) -> tuple[float, float, float]:
-    """The cycles that arithmetic, shifts and messages of all items take on all cores."""
+    """The cycles that arithmetic, shifts and messages take, each by itself, for all items on all
+    cores; `done` is what a work-item carries out on average."""
     plain = done.get("tuples", done["instructions"] - done.get("sfu", 0.0))
     messages = done.get("messages", 0.0)
     bytes_moved = WORD * done.get("words", messages) * rates.warp

@@ -15,8 +15,8 @@ Fold: TypeAlias = Callable[[Node, Sequence[Array]], Array]
 
 
 def folded(node: Node, given: Mapping[str, Array]) -> Array | None:
-    """The array that a node makes of constants alone; None if it reads others, or is not of those
-    that are computed when a model is read."""
+    """The array that a node makes of `given` constants; None if it reads anything else, or is not
+    of those that are computed when a model is read."""
     fold = FOLDS.get(node.operator)
     if fold is None or not all(name in given for name in filter(None, node.inputs)):
         return None

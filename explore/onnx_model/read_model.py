@@ -168,7 +168,8 @@ def _demand_fits(name: str, dims: Sequence[int | str], given: Sequence[int]) -> 
 
 def _in_order(nodes: Sequence[Node], known: set[str], outputs: Sequence[str]) -> tuple[Node, ...]:
     """The nodes in an order in which each comes after those whose results it reads; as far as that
-    allows, their own order."""
+    allows, in their own order. `known` are the tensors that are there before any node runs; a
+    UserError if a tensor is made twice or not at all, or if nodes wait for each other."""
     makers: dict[str, Node] = {}
     for node in nodes:
         for name in filter(None, node.outputs):
@@ -205,7 +206,9 @@ def _demand_made(nodes: Sequence[Node], made: set[str], outputs: Sequence[str]) 
 
 
 def _circle(left: Sequence[Node], makers: Mapping[str, Node], ready: set[str]) -> str:
-    """The names of nodes that read each other's results in a circle, one after the other."""
+    """The names of nodes that read each other's results in a circle, found among the nodes `left`.
+    `makers` has the node that makes each tensor, and `ready` are the tensors that need none of
+    these nodes."""
     node, seen = left[0], list[str]()
     while node.name not in seen:
         seen.append(node.name)

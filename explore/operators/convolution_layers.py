@@ -100,8 +100,8 @@ def _sum(site: Site, f: str, kind: Kind) -> Step:
 
 def weights_text(site: Site, n: int, groups: int, depthwise: bool = False) -> str:
     """The text of input n as the kernels of a convolution: for each result, its taps, each with a
-    number per channel; with groups, in a list for each group. Kernels of one dimension become
-    kernels with one row."""
+    number per channel (just a number, if `depthwise`); with several groups, in a list for each
+    group. Kernels of one dimension become kernels with one row."""
     w = site.tensor(n)
     m, c, *spatial = w.shape
     dims = [1, *spatial] if len(spatial) == 1 else spatial
@@ -212,9 +212,9 @@ def _transposed_pads(
 
 
 def _transposed_weights(site: Site, groups: int, dims: Sequence[int]) -> str:
-    """The text of the weights of a transposed convolution, as kernels: for each result, its taps,
-    each with a number per channel; with groups, in a list for each group. ONNX has channels
-    outermost."""
+    """The text of the weights of a transposed convolution, as kernels of the sides `dims`: for each
+    result, its taps, each with a number per channel; with several groups, in a list for each group.
+    ONNX has channels outermost."""
     w, rank = site.tensor(1), len(dims)
     c, m = w.shape[:2]
     shape = (c, m, *dims) if groups == 1 else (groups, c // groups, m, *dims)

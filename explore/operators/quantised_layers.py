@@ -135,8 +135,8 @@ def _demand_sums_fit(site: Site, products: int) -> None:
 
 
 def _one(site: Site, n: int, dtype: str) -> str:
-    """The text of the single number of input n, such as a zero point; 0 if the node has no
-    input n."""
+    """The text of the single number of input n, such as a zero point, which must be of the type
+    `dtype`; 0 if the node has no input n."""
     if not site.has(n):
         return "0i"
     t = site.tensor(n)

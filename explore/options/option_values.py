@@ -37,7 +37,8 @@ def way(
     several: bool = False,
     usual: str = "",
 ) -> dict[str, Way]:
-    """The metadata of a field of options, which says how people give it."""
+    """The metadata of a field of options, which says how people give it: a `Way` of these
+    arguments, by its key."""
     return {"way": Way(flag, read, metavar, help, several, usual)}
 
 
@@ -85,7 +86,8 @@ def one_of(what: str, known: Collection[str]) -> Callable[[str], str]:
 
 
 def several(value: object, read: Callable[[str], tuple[Any, ...]]) -> tuple[Any, ...]:
-    """The entries of an option with `several`, from a list of them or from text."""
+    """The entries of an option with `several`, from a list of them or from text, which `read` takes
+    apart."""
     if isinstance(value, str):
         return read(value)
     if isinstance(value, Mapping):
@@ -102,7 +104,8 @@ def _read(entry: object, read: Callable[[str], tuple[Any, ...]]) -> tuple[Any, .
 def demand_whole(
     name: str, value: object, least: int | None = None, most: int | None = None
 ) -> None:
-    """Raise a UserError if the value is not a whole number of at least `least`, at most `most`."""
+    """Raise a UserError that names `name` if the value is not a whole number of at least `least`,
+    at most `most` (None: no limit)."""
     if isinstance(value, int) and not isinstance(value, bool) and _within(value, least, most):
         return
     wanted = "a whole number" if least is None else f"a whole number from {least}"
@@ -115,14 +118,15 @@ def _within(value: int, least: int | None, most: int | None) -> bool:
 
 
 def demand_positive(name: str, value: object, what: str) -> None:
-    """Raise a UserError if the value is not a number above 0; `what` says in the message what was
-    expected."""
+    """Raise a UserError that names `name` if the value is not a number above 0; `what` says in the
+    message what was expected."""
     if isinstance(value, int | float) and isfinite(value) and value > 0:
         return
     raise UserError(f"{name}: expected {what} over 0, found {value!r}")
 
 
 def demand_one(what: str, value: object, known: Collection[str]) -> None:
-    """Raise a UserError if the value is not one of the known names."""
+    """Raise a UserError if the value is not one of the known names; `what` is the kind of thing
+    named, for the message."""
     if value not in known:
         raise no_such(what, value, known)

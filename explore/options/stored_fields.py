@@ -27,8 +27,8 @@ class Damaged(UserError):
 
 
 def loaded(text: object, what: str, most: int = TEXT) -> "Fields":
-    """The fields of the object in a JSON text of at most `most` characters; raises Damaged if the
-    text is longer, or holds no object."""
+    """The fields of the object in a JSON text of at most `most` characters, which messages call
+    `what`; raises Damaged if the text is longer, or holds no object."""
     if not isinstance(text, str) or len(text) > most:
         raise Damaged(f"{what}: expected JSON of at most {most} characters, found {_short(text)}")
     try:
@@ -55,21 +55,24 @@ class Fields:
         return Fields(value, what)
 
     def text(self, name: str, most: int = SHORT) -> str:
-        """The text of field `name`; characters that would steer a terminal are replaced."""
+        """The text of field `name`, of at most `most` characters; those that would steer a terminal
+        are replaced."""
         text = self.exact_text(name, most)
         if text.isprintable():  # most are: to look at each character takes far longer
             return text
         return "".join(c if _shown(c) else "\ufffd" for c in text)
 
     def exact_text(self, name: str, most: int = TEXT) -> str:
-        """The text of field `name` as it is; it must be possible to encode it."""
+        """The text of field `name` as it is, of at most `most` characters; it must be possible to
+        encode it."""
         value = self._at(name)
         if not isinstance(value, str) or len(value) > most or _unpaired(value):
             raise self._refused(name, f"text of at most {most} characters", value)
         return value
 
     def matching(self, name: str, pattern: re.Pattern[str], what: str) -> str:
-        """The text of field `name`, which must match a pattern."""
+        """The text of field `name`; raises Damaged unless it matches the pattern, which messages
+        call `what`."""
         value = self._at(name)
         if not isinstance(value, str) or not pattern.fullmatch(value):
             raise self._refused(name, what, value)
@@ -115,7 +118,8 @@ class Fields:
         return Fields.of(self._at(name), f"{self.what}: {name}")
 
     def each(self, name: str, most: int = MANY) -> "Iterator[Fields]":
-        """The entries of the list in field `name`, each as the field `value` of an object."""
+        """The entries of the list in field `name`, at most `most`, each as the field `value` of an
+        object."""
         value = self._at(name)
         if not isinstance(value, list) or len(value) > most:
             raise self._refused(name, f"a list of at most {most}", value)
@@ -123,7 +127,7 @@ class Fields:
             yield Fields({"value": entry}, f"{self.what}: {name}[{i}]")
 
     def objects(self, name: str, most: int = MANY) -> "Iterator[Fields]":
-        """The fields of each object in the list of field `name`."""
+        """The fields of each object in the list of field `name`, which has at most `most`."""
         return (Fields.of(entry.values["value"], entry.what) for entry in self.each(name, most))
 
     def named(self, most: int = 1000) -> "Iterator[str]":

@@ -96,7 +96,8 @@ class LivePage:
             self._tell(says)
 
     def finish(self, told: Told, says: str) -> None:
-        """Show what the report's file shows; nothing is added afterwards."""
+        """Show what the report's file shows (`told`), and `says`, how the run ended; nothing is
+        added afterwards."""
         with self._changed:
             self._told, self._waiting = told, self._pages
             self._tell(says, finished=True)

@@ -56,7 +56,8 @@ def readings(
 
 
 def convolutions(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator[Layer]:
-    """The convolutions whose operands fit a program's inputs, and whose result fits its output."""
+    """The convolutions whose operands fit a program's inputs, and whose result fits its output,
+    which has the shape `out`."""
     for (x, w, b), sides in itertools.product(operands(inputs), SIDES):
         for given, image, batched, made, back in readings(x, out, sides):
             for weights in _weights(w, sides):
@@ -64,8 +65,8 @@ def convolutions(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator[
 
 
 def _weights(w: Array, sides: int) -> Iterator[Array]:
-    """The ways to read weights as [M][C/groups][…]: of one group, of groups with an axis of their
-    own, depthwise."""
+    """The ways to read weights with `sides` spatial dimensions as [M][C/groups][…]: of one group,
+    of groups with an axis of their own, depthwise."""
     taps = range(1, sides + 1)
     if w.ndim == sides + 2:
         yield np.transpose(w, (0, sides + 1, *taps))
@@ -109,8 +110,8 @@ def _of(
 def _geometries(
     image: Sequence[int], taps: Sequence[int], out: Sequence[int]
 ) -> Iterator[tuple[int, int, int]]:
-    """The strides, paddings and dilations of windows of size `taps` that give an output of size
-    `out`."""
+    """The (stride, padding, dilation) triples with which windows of size `taps` over an image of
+    this size give an output of size `out`."""
     for d, s in itertools.product(DILATIONS, STRIDES):
         if d > 1 and max(taps) == 1:
             continue
@@ -122,7 +123,7 @@ def _geometries(
 
 def transposed_convolutions(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator[Layer]:
     """The transposed convolutions, with strides above one, whose operands fit a program's inputs,
-    and whose result fits its output.
+    and whose result fits its output, which has the shape `out`.
 
     A program may slide its kernel over an image with zeros between pixels, or add its kernel at
     each pixel; libraries take a kernel of the second kind. So a layer is yielded with the kernel
@@ -149,8 +150,9 @@ def transposed_convolutions(inputs: Mapping[str, Array], out: tuple[int, ...]) -
 def _growing(
     image: Sequence[int], taps: Sequence[int], out: Sequence[int]
 ) -> Iterator[tuple[int, int, int]]:
-    """The strides, paddings and numbers of elements added at the end of each side with which a
-    transposed convolution of an image gives an output of size `out`."""
+    """The triples with which a transposed convolution of an image of this size, by kernels of size
+    `taps`, gives an output of size `out`: the stride, the padding, and the number of elements added
+    at the end of each side."""
     for s in STRIDES[1:]:
         for p, behind in itertools.product(range(max(taps)), range(s)):
             made = [(n - 1) * s - 2 * p + k + behind for n, k in zip(image, taps, strict=True)]

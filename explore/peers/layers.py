@@ -20,8 +20,10 @@ Kind = Literal["linear", "convolution", "transposed convolution", "max pooling",
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """The steps of windows over an image, the same on all sides. `window` is a pooling's size,
-    `behind` the elements that a transposed convolution adds at the end of each side."""
+    """The geometry of windows over an image, the same on all sides: their steps (`stride`), the
+    padding, the steps inside a window (`dilation`), and the number of groups of channels. `window`
+    is a pooling's size, `behind` the number of elements that a transposed convolution adds at the
+    end of each side."""
 
     stride: int
     padding: int
@@ -79,7 +81,8 @@ class Layer:
 
 
 def linear_layers(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator[Layer]:
-    """The linear layers whose operands fit a program's inputs, and whose result fits its output."""
+    """The linear layers whose operands fit a program's inputs, and whose result fits its output,
+    which has the shape `out`."""
     for x, w, b in operands(inputs):
         if w.ndim != 2 or x.ndim > 4:
             continue

@@ -60,7 +60,7 @@ def measure_peers(
     plan_of: Callable[[Record], Plan],
 ) -> Iterator[str]:
     """Measure and store the peers that the options ask for; yields a message for each that does not
-    apply."""
+    apply. `plan_of` gives the trusted plan of a record."""
     if not options.against:
         return
     best = plan_of(pick(store.records())) if usable(store.records()) else None

@@ -14,8 +14,8 @@ KINDS: tuple[Kind, ...] = ("max pooling", "average pooling")
 
 
 def poolings(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator[Layer]:
-    """The poolings whose operand is the one input of a program, and whose result fits its
-    output."""
+    """The poolings whose operand is the one input of a program, and whose result fits its output,
+    which has the shape `out`."""
     if len(inputs) != 1:
         return
     (x,) = inputs.values()
@@ -34,7 +34,8 @@ def poolings(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator[Laye
 def _windows(
     image: tuple[int, ...], out: tuple[int, ...]
 ) -> Iterator[tuple[tuple[int, ...], int, int]]:
-    """The windows, strides and paddings that give an output of size `out`."""
+    """The triples (window, stride, padding) with which a pooling of an image of this size gives an
+    output of size `out`."""
     if set(out) == {1}:
         yield image, 1, 0
     for k, s in itertools.product(range(1, LARGEST + 1), STRIDES):

@@ -12,7 +12,8 @@ COPIES = 8  # of the input, used in turns
 @dataclass(frozen=True, slots=True)
 class Way:
     """A way in which a library computes a layer: `run(i)` computes it on the i-th copy of the input
-    and returns nanoseconds; `bytes` is the global memory that it needs."""
+    and returns nanoseconds; `bytes` is the global memory that it needs, `precision` that of its
+    products."""
 
     run: Callable[[int], float]
     bytes: int  # global memory it needs

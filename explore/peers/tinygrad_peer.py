@@ -24,7 +24,8 @@ BEAM = 2  # candidates kept at each step of the search
 def rival(
     program: Program, seed: int, reference: Path, target: Device, beam: bool = False
 ) -> Rival:
-    """tinygrad's way to compute the program; its kernels are compiled at the first run."""
+    """tinygrad's way to compute the program; its kernels are compiled at the first run, and, with
+    `beam`, found by beam search."""
     try:
         import tinygrad
     except ImportError:

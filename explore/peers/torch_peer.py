@@ -85,7 +85,8 @@ def exactly(precision: str) -> Iterator[None]:
 
 
 def _way(layer: Layer, manner: Manner, wanted: Array, gpu: bool, scratch: int) -> Way:
-    """The way to compute a layer in a manner; a ValueError if its result is not `wanted`."""
+    """The way to compute a layer in a manner, on a GPU (`gpu`) or a CPU; a ValueError if its result
+    is not `wanted`. `scratch` is what it allocates beside its tensors, in bytes."""
     import torch
 
     with torch.inference_mode(), exactly(manner.precision):

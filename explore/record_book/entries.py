@@ -62,8 +62,8 @@ class Entry:
 
 
 def entry_of(record: Record, subject: Subject, place: Place, version: str) -> Entry:
-    """The entry of a record that was measured here; plan, derivation and long messages are left
-    out."""
+    """The entry of a record that was measured here, by this version; plan, derivation and long
+    messages are left out."""
     variant, outcome = record.variant, record.outcome
     if isinstance(outcome, Failed):
         outcome = replace(outcome, detail=outcome.detail[:DETAIL])
@@ -104,7 +104,8 @@ def entry_json(entry: Entry) -> dict[str, Any]:
 
 
 def entry_from(values: Mapping[str, Any], here: bool = False) -> Entry:
-    """The entry in an object that `entry_json` made; raises Damaged for any other object."""
+    """The entry in an object that `entry_json` made; raises Damaged for any other object. `here` is
+    false if the entry counts as measured elsewhere."""
     fields = Fields.of(dict(values), "record")
     record, details = fields.fields("record"), dict(fields.fields("record").values)
     kernels = record.given("key", lambda n: record.text(n, 64), "")

@@ -108,14 +108,14 @@ class RecordBook:
 
     def of_program(self, identity: Identity, before: float | None = None) -> list[Entry]:
         """The entries of a program at its sizes, on every device and by every version, the fastest
-        first; with `before`, only those measured before that time since 1970."""
+        first; with `before`, only those measured before that time, in seconds since 1970."""
         where = "WHERE shape = ? AND sizes = ? AND unix_s <= ? ORDER BY time_ns IS NULL, time_ns"
         key = identity.shape, json.dumps(identity.sizes), _until(before)
         return list(self._entries(where, key))
 
     def on_device(self, device: str, platform: str, before: float | None = None) -> list[Identity]:
-        """The identities of the programs of which a variant ran on a device, with any driver; with
-        `before`, only before that time since 1970."""
+        """The identities of the programs of which a variant ran on a device of this platform, with
+        any driver; with `before`, only before that time, in seconds since 1970."""
         sql = """SELECT DISTINCT shape, sizes, kinds FROM subject
   JOIN entry ON entry.subject = subject.id JOIN place ON place.id = entry.place
   WHERE device = ? AND platform = ? AND unix_s <= ? AND status = 'measured'"""
@@ -150,8 +150,8 @@ class RecordBook:
     # ---- facts of devices
 
     def keep_facts(self, place: Place, version: str, facts: DeviceFacts, unix_s: float) -> None:
-        """Keep the facts of a device that a version found; they replace those that it found
-        before."""
+        """Keep the facts of a device that a version found at the time `unix_s`; they replace those
+        that it found before."""
         with self._changing():
             self._connection.execute(
                 "INSERT OR REPLACE INTO device_facts VALUES (?, ?, ?, ?)",
@@ -296,7 +296,7 @@ def _until(before: float | None) -> float:
 
 
 def _readable(fields: dict[str, Any], read: Any) -> Iterator[Any]:
-    """The value of read(fields), where `fields` are those of a row; no value if the row holds no
+    """The value of read(fields), where `fields` are those of a row, or no value if the row holds no
     valid entry."""
     try:
         yield read(fields)

@@ -27,7 +27,7 @@ class Plane:
     axes: str
 
     def at(self, place: Place) -> Place:
-        """Where bytes and a time lie in the picture."""
+        """The point of the picture at which bytes and a time lie."""
         return self.x(place[0]), self.y(place[1])
 
     def dot(self, place: Place, radius: float, style: str, told: str = "") -> str:
@@ -37,8 +37,8 @@ class Plane:
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" {style}>{title}</circle>'
 
     def picture(self, drawn: str, told: str) -> str:
-        """The SVG with what is drawn in the plane, and words (escaped) for those who cannot see
-        it."""
+        """The SVG of the plane with what is `drawn` in it, and the words `told` (escaped) for those
+        who cannot see it."""
         return (
             f'<svg viewBox="0 0 {self.wide} {self.high}" width="{self.wide}" height="{self.high}" '
             f'role="img" aria-label="{told}" font-family="sans-serif" font-size="11" fill="{INK}">'
@@ -68,8 +68,8 @@ def _text(x: float, y: float, anchor: str, words: str) -> str:
 
 
 def _scale(values: Sequence[float], start: float, end: float) -> tuple[Scale, list[float]]:
-    """The logarithmic scale from the values to a range of the picture, and its ticks: the least
-    value, one in the middle, and the largest."""
+    """The logarithmic scale from the values to the range `start` … `end` of the picture, and its
+    ticks: the least value, one in the middle, and the largest."""
     low, high = min(values), max(values)
     high = high if high > low else low * 2
     span = math.log(high / low)

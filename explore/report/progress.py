@@ -77,8 +77,8 @@ class Watch:
             self._live.note(f"{_DERIVING}: {done}/{total}")
 
     def _show(self, done: int, total: int, says: str) -> None:
-        """Show a count on the bar; where there is no bar, as a line, if the last line was printed
-        some time ago."""
+        """Show on the bar that `done` of `total` are done, and what the run `says`; where there is
+        no bar, print this as a line, if the last line was printed some time ago."""
         if self._bar:
             count = f"{done}/{total}"
             self._bar.update(self._task, completed=done, total=total, says=says, count=count)

@@ -15,8 +15,8 @@ from ir.text.counted import counted
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A variant that ran in both runs: its record in each, and the ratio of its second time to its
-    first."""
+    """A variant that ran in both runs: its record in the first (`before`) and in the second
+    (`after`)."""
 
     before: Record
     after: Record

@@ -109,9 +109,9 @@ def _memory(of: Across) -> int | None:
 
 
 def write_sides(file: Path, name: str, sides: Sequence[Side]) -> None:
-    """Write the page of a program's runs on several devices, which links to the report of each:
-    their fronts in one plane, a table for each, and what each variant of a front takes on every
-    device."""
+    """Write the page of the runs of the program `name` on several devices: their fronts in one
+    plane, a table for each, and what each variant of a front takes on every device. It links to the
+    report of each run."""
     inks = _inks(sides)
     body = f"""{_plane(sides, inks)}
 <div class="sides">{"".join(map(_section, sides, inks))}</div>
@@ -150,7 +150,7 @@ def _cell(text: str) -> str:
 
 
 def _plane(sides: Sequence[Side], inks: Sequence[str]) -> str:
-    """The picture of all fronts in one plane."""
+    """The picture of all fronts in one plane, each in its ink."""
     fronts = [front(side.records) for side in sides]
     places = [place(r) for best in fronts for r in best]
     if not places:

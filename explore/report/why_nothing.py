@@ -21,7 +21,8 @@ MOST = 3  # reasons that are told
 def no_candidate(
     program: Program, max_memory: int | None, results: Sequence[Derived | Inapplicable]
 ) -> str:
-    """The message that no derived form has a legal point, and why."""
+    """The message that no derived form has a legal point, and why: `max_memory` is less than any
+    variant needs, or what the `results` of the derivations say."""
     if max_memory is not None and max_memory < (least := least_bytes(program)):
         return (
             f"no variant needs only {show_bytes(max_memory)} of memory: the program's inputs and "

@@ -10,7 +10,8 @@ from explore.results.read_record import FAMILY, FORM
 
 @dataclass(frozen=True, slots=True)
 class LostForm:
-    """A form of a family that was not derived, and the reason."""
+    """A form of a family that was not derived, and the reason: in short, in `detail` (which may be
+    long), and whether it took too long."""
 
     family: str
     form: str  # its words

@@ -56,7 +56,8 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Spell:
-    """A stretch of a run in which the machine was slower than usual."""
+    """A stretch of a run in which the machine was slower than usual, by `factor`: when it began, in
+    seconds since the run began, and how long it was."""
 
     begun_s: float  # since the run began
     seconds: float

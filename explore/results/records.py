@@ -113,8 +113,8 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The outcome of a variant that failed at `stage`; `detail` may be long, such as a build
-    log."""
+    """The outcome of a variant that failed at `stage`, for a reason; `detail` may be long, such as
+    a build log. `timed_out` is true if it took too long; `error` is that of a wrong result."""
 
     stage: Stage
     reason: str
@@ -157,7 +157,8 @@ def kernels_of(outcome: Outcome) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A variant and its outcome; a record of a later `round` replaces an earlier one."""
+    """A variant and its outcome, `elapsed_s` seconds after the run began (pauses left out), at the
+    time `unix_s`; a record of a later `round` replaces an earlier one."""
 
     variant: Variant
     outcome: Outcome

@@ -14,7 +14,8 @@ from explore.workers.workers import Workers
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A built variant that waits for the device; `rounding` is the known error of its laws."""
+    """A built variant that waits for the device: its candidate's number, the variant, what was made
+    of it, and the known error of its derivation, in machine epsilons (`rounding`)."""
 
     number: int
     variant: Variant
@@ -25,7 +26,8 @@ class Waiting:
 @dataclass(slots=True)
 class Bench:
     """The one worker on the device (None if the device is not here) and the queue of variants for
-    it; of variants with equal kernels, one is measured for all.
+    it. Of variants with equal kernels, one is measured for all: `running` are those that are
+    measured or wait, and `equal` has the numbers of the others by the key of their kernels.
 
     `ceiling` gives the time in nanoseconds above which a variant is hopeless, or None; times are
     converted to the pace `usual_ns`.

@@ -43,8 +43,10 @@ from rewrites.tuning.family import Form
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """The state of one start of a run: its store, program, options and target, what displays and
-    keeps its outcomes, and `begun`, the time by the clock at which it was started."""
+    """The state of one start of a run: its store, program, options and target; the display
+    (`watch`) and the record book (`books`); trusted plans; `begun`, the time by the clock at which
+    it was started; the knowledge that the search begins from (`known`); and the hands that build
+    and measure."""
 
     store: Store
     program: Program
@@ -151,8 +153,9 @@ class Exploration:
         device: Workers | None,
         before: Mapping[str, Record],
     ) -> Loop:
-        """The loop over rounds of candidates, with the part of the budget that earlier starts have
-        left."""
+        """The loop over rounds of the candidates `found`, with the part of the budget that earlier
+        starts have left, whose records are `before`. `device` is the worker on the device (None:
+        the device is not here)."""
         earlier_s = max((r.elapsed_s for r in before.values()), default=0.0)
         clock = RunClock(self.options.time_limit, self.begun, earlier_s)
         left = max(0, self.known.budget(self.options.variants) - len(before))

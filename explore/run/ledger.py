@@ -16,8 +16,9 @@ HOPELESS = 2.0  # times slower than the best known for its memory: not worth mor
 
 @dataclass(slots=True)
 class Ledger:
-    """The outcomes of a run's variants, stored and in memory; `left` is the number of variants that
-    may still be tried."""
+    """The outcomes of a run's variants, stored and in memory: `outcomes` by the key of a variant's
+    kernels, and `best`, the times and memory of variants that ran. `left` is the number of variants
+    that may still be tried; `made_here` are plans by variant, as they are made."""
 
     store: Store
     watch: Watch

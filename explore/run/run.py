@@ -94,8 +94,8 @@ class Run:
         max_error: float | None = None,
         trust: bool = False,
     ) -> Compiled:
-        """The variant of the front that is picked, made again here and ready to be called on
-        arrays.
+        """The variant with the name `id`, or the one of the front that is fastest or smallest
+        (`which`) within the limits; made again here and ready to be called on arrays.
 
         A variant that another version made, and this one makes otherwise, is given only with
         `trust`.
@@ -167,11 +167,13 @@ def start(
     hands: Hands | None = None,
     live: int | None = None,
 ) -> tuple[Run, bool]:
-    """A new run, stored in a folder, after it has ended; and True if it was not interrupted.
+    """A new run, stored in a folder, after it has ended; and True, or False if its time was up
+    before the end.
 
     `records` is the record book that it begins from and adds to: a file, None for the user's own,
     False for none. `hands` build and measure; None are this machine's. `live` is the port on which
-    the report is served meanwhile (0: any that is free; None: it is not served)."""
+    the report is served meanwhile (0: any that is free; None: it is not served).
+    """
     hands = hands or Here()
     begun = time.monotonic()
     program = source.program(options)  # mistakes in it come before anything is written
@@ -217,9 +219,9 @@ def resume(
     there: Devices = devices,
     live: int | None = None,
 ) -> tuple[Run, bool]:
-    """The run stored in a folder, after it has gone on and ended; and True if it was not
-    interrupted. It goes on on the same device, or, if `hands` own the devices `there`, on one of
-    the same kind. The other arguments are as in `start`."""
+    """The run stored in a folder, after it has gone on and ended; and True, or False if its time
+    was up before the end. It goes on on the same device, or, if `hands` own the devices `there`, on
+    one of the same kind. The other arguments are as in `start`."""
     hands = hands or Here()
     begun = time.monotonic()
     with Store.read(folder) as store:
@@ -249,8 +251,9 @@ def _explore(
     hands: Hands,
     live: int | None,
 ) -> tuple[Run, bool]:
-    """The run after exploring; `begun` is the start by the clock, so that measuring the device,
-    deriving forms and computing the right results count in the time limit."""
+    """The run after exploring, and True, or False if its time was up before the end. `begun` is the
+    start by the clock, so that measuring the device, deriving forms and computing the right results
+    count in the time limit; `live` is as in `start`."""
     before = store.records()
     plans = TrustedPlans(store.environment, jobs=options.workers)
     if target.device is not None:

@@ -24,8 +24,8 @@ MEMORY = 6 << 30  # bytes that a worker may take for it
 
 @dataclass(slots=True)
 class TrustedPlans:
-    """The plans of a run's variants that may be run; `made` holds those made in this session, by
-    id.
+    """The plans of a run's variants that may be run, made by `jobs` processes; `made` holds those
+    made in this session, by id.
 
     With `trust`, texts of another version of the generator are taken as stored, if they are proved
     safe to run.

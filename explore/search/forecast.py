@@ -37,8 +37,9 @@ def outlook(
     seed: int,
     elsewhere: Mapping[int, Sequence[float]] | None = None,
 ) -> Outlook:
-    """The forecast of all candidates, from the times of those that ran, and from those that
-    failed. Times from `elsewhere` count only for kernels that did not run here."""
+    """The forecast of all candidates in a table, from those that ran, whose kernels' times are
+    `taken`, and from those that failed. Times from `elsewhere` count only for kernels that did not
+    run here."""
     times = _of_kernels(table, taken)
     times = {**_of_kernels(table, elsewhere or {}), **times}
     ran = sorted(times)
@@ -59,7 +60,7 @@ def outlook(
 
 
 def _of_kernels(table: KernelTable, taken: Mapping[int, Sequence[float]]) -> dict[int, list[float]]:
-    """For each kernel, its times in the candidates that ran."""
+    """For each kernel, its times in the candidates that ran, whose kernels' times are `taken`."""
     times = defaultdict[int, list[float]](list)
     for i, each in taken.items():
         for k, time in zip(table.kernels_of(i), each, strict=True):

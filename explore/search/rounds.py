@@ -7,8 +7,8 @@ from explore.search.search import Search
 
 @dataclass(slots=True)
 class Rounds:
-    """The rounds of a search; candidates that the budget cuts off one round come first in the
-    next."""
+    """The rounds of a search: `asked` are the candidates of the last one that were not taken yet.
+    Those that the budget cuts off come first in the next round."""
 
     search: Search
     asked: list[int] = field(default_factory=list)

@@ -56,8 +56,9 @@ class Here:
 
 @dataclass(slots=True)
 class Derivations:
-    """The derivation of forms by workers. Other tasks that the workers finish meanwhile (builds of
-    the last round) are added to `strays`, and `lost` is told of forms that could not be derived."""
+    """The derivation of forms by workers: the forms `begun`, and the results of those that are
+    `done`. Other tasks that the workers finish meanwhile (builds of the last round) are added to
+    `strays`, and `lost` is told of forms that could not be derived."""
 
     workers: Workers
     lost: Lost

@@ -25,7 +25,8 @@ Values = dict[str, int]
 def lowered_at(
     program: Program, family: str, form: str | None, given: Mapping[str, int], profile: Profile
 ) -> tuple[Program, Values]:
-    """The program lowered by a family at a legal point with the given values, and that point."""
+    """The program lowered by a family, in the form named `form` (None: the first that applies), at
+    a legal point with the given values; and that point."""
     low = lowering(program, family, form)
     values = settled(constraints(low, profile), given, family)
     return bound(low.program, values), values
@@ -38,8 +39,8 @@ def closed(program: Program, profile: Profile) -> tuple[Program, Values]:
 
 
 def settled(system: System, given: Mapping[str, int], of: str) -> Values:
-    """The legal point at which these parameters have these values, where a UserError says why there
-    is none; `of` is the family or program that messages name."""
+    """The legal point at which the parameters in `given` have these values; a UserError, in which
+    the family or program is called `of`, says why if there is none."""
     for p in given:
         if p not in system.parameters:
             raise no_such("parameter", p, system.parameters, of=of)

@@ -75,7 +75,8 @@ def costs_of(device: Profile, features: Mapping[str, float]) -> Costs:
 
 
 def estimate(features: Mapping[str, float], device: Profile) -> float:
-    """The estimated nanoseconds of a kernel: its work over the number of cores that are busy."""
+    """The estimated nanoseconds of a kernel with these features: its work over the number of cores
+    that are busy."""
     costs = costs_of(device, features)
     together = min(features["resident groups"], math.ceil(features["groups"] / device.cores))
     busy = math.pow(min(1.0, together * features["group items"] / costs.busy), costs.gain)

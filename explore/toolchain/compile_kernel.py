@@ -26,8 +26,9 @@ _REGISTERS = 24  # whole registers of four numbers with which an Adreno's waves 
 
 @dataclass(frozen=True, slots=True)
 class CompileKernel:
-    """A task to compile one kernel's text for a device; its launch tells how often its blocks are
-    carried out."""
+    """A task, with a number, to compile one kernel's text by a toolchain for the device with this
+    profile; the sizes of its launch and of a group tell how often its blocks are carried out. It
+    may take `limit_s` seconds."""
 
     number: int
     text: str
@@ -60,8 +61,8 @@ def compile_kernel(task: CompileKernel) -> KernelCode | Failed:
 
 
 def warm_up(toolchain: Toolchain, profile: str, limit_s: float) -> str | None:
-    """Compile OpenCL's own functions for a device, so that each kernel takes seconds less; the
-    result is why that failed, if it did."""
+    """Compile OpenCL's own functions for the device with this profile, so that each kernel takes
+    seconds less; the result is None, or why that failed, as it does after `limit_s` seconds."""
     folder = toolchain.folder / WARM / profile
     file = toolchain.folder / "nothing.cl"
     file.write_text(WARM_UP, encoding="utf-8")

@@ -51,7 +51,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """A `break`, or a `continue`, of the loop around."""
+    """A `break`, or a `continue`, of the loop around: `word` says which."""
 
     word: str
 

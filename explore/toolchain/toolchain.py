@@ -77,8 +77,8 @@ def emulated(
     limit_s: float,
     variables: Mapping[str, str] | None = None,
 ) -> Said:
-    """The output of one of the other machine's programs, run with these environment variables and
-    no others; TookTooLong if it does not end in time."""
+    """The output of one of the other machine's programs, called with these words, run with these
+    environment variables and no others; TookTooLong if it does not end in `limit_s` seconds."""
     emulator = next((e for e in EMULATORS if (toolchain.host / e).is_file()), None)
     if emulator is None:
         raise UserError(f"{toolchain.folder} has no emulator: install the toolchain again")

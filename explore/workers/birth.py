@@ -11,7 +11,8 @@ NUMBER = struct.Struct("q")  # how sizes, process ids and exit statuses travel
 @dataclass(frozen=True, slots=True)
 class Birth:
     """A request for a worker: its recipe, and what a new process would inherit from the one that
-    asks for it."""
+    asks for it: the path on which modules are found, the current folder, and the environment
+    variables."""
 
     recipe: bytes
     path: tuple[str, ...]  # where modules are

@@ -77,7 +77,8 @@ class Pool(Generic[T, R]):
         return [done for _, done in wait_any([self], timeout)]
 
     def map(self, tasks: Sequence[T], timeout: float | None = None) -> Iterator[Done[T, R]]:
-        """The results of all tasks, in the order in which they finish."""
+        """The results of all tasks, in the order in which they finish; `timeout` is the most
+        seconds that a task may take (None: the pool's own limit)."""
         for task in tasks:
             self.submit(task, timeout)
         while self.pending:
@@ -147,7 +148,8 @@ class Pool(Generic[T, R]):
     def _end(
         self, i: int, worker: Worker, reason: str, detail: str = "", timed_out: bool = False
     ) -> None:
-        """Kill and replace worker i, and let its task fail for this reason."""
+        """Kill worker i and begin another in its place; the task that it had fails for this reason,
+        with this detail (if that is empty, the worker's last words)."""
         worker.kill()
         self._bad_starts = 0 if worker.ready else self._bad_starts + 1
         if self._bad_starts >= _BAD_STARTS and self._waiting:  # it will not get better: say so
