@@ -55,11 +55,14 @@ def receive(connection: "Connection[Any, Any]") -> Message:
     """The next message from a connection; raises Damaged for bytes that are no message."""
     data = connection.recv_bytes(MOST)
     if len(data) < _LENGTH.size:
-        raise Damaged("message: expected its length")
+        raise Damaged(f"message: expected {_LENGTH.size} bytes or more, found {len(data)}")
     (length,) = _LENGTH.unpack_from(data)
     start = _LENGTH.size + length
     if length > HEADER or start > len(data):
-        raise Damaged("message: expected its head, found less")
+        raise Damaged(
+            f"message: expected a head of {length} bytes, and of at most {HEADER}, "
+            f"found {len(data) - _LENGTH.size} bytes"
+        )
     head = loaded(data[_LENGTH.size : start].decode("utf-8", "replace"), "message", HEADER)
     arrays = _arrays(head, memoryview(data)[start:])
     return Message(head.text("kind", 40), head.fields("fields").values, arrays)
@@ -80,7 +83,7 @@ def _arrays(head: Fields, body: memoryview) -> dict[str, Array]:
         found[name] = np.frombuffer(body[:size], dtype).reshape(shape)
         body = body[size:]
     if len(body):
-        raise Damaged(f"message: expected no more than its arrays, found {len(body)} bytes")
+        raise Damaged(f"message: expected its end after its arrays, found {len(body)} more bytes")
     return found
 
 
@@ -141,7 +144,7 @@ def result_from(message: Message) -> Measured | Failed | Passes:
         )
     outcome = outcome_from(fields)
     if not isinstance(outcome, Measured | Failed):
-        raise Damaged("outcome: expected one that was measured")
+        raise Damaged("outcome: expected that of a variant that was run, found a prediction")
     return outcome
 
 

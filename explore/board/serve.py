@@ -75,12 +75,12 @@ def given_from(message: Message) -> Given:
     outputs, meant = _numbered(arrays, RIGHT), _numbered(arrays, EXACT)
     scales = [_scale(entry) for entry in fields.objects("exact", MOST_ARRAYS)]
     if not outputs or len(meant) != len(scales) or len(meant) not in (0, len(outputs)):
-        raise Damaged("given: expected what is right, found less")
+        raise Damaged("given: expected the arrays of right results, found too few of them")
     exact = tuple(Expected(out, *scale) for out, scale in zip(meant, scales, strict=True))
     inputs = _named(arrays, INPUT)
     varying = tuple(e.exact_text("value", 300) for e in fields.each("varying", 256))
     if not inputs.keys() >= set(varying) or inputs.keys() != _named(arrays, WHOLE).keys():
-        raise Damaged("given: expected every input, of real and of whole numbers")
+        raise Damaged("given: expected each input twice, of real and of whole numbers")
     right = Reference(outputs, exact or None)
     return Given(inputs, _named(arrays, WHOLE), varying, right, fields.number("max_error"))
 
@@ -140,7 +140,9 @@ def _served(device: Device, connection: "Connection[Any, Any]") -> None:
                     (done,) = pool.results()
                     send(connection, answered(done.result))
                 case other:
-                    raise Damaged(f"message: expected something to measure, found {other!a:.40}")
+                    raise Damaged(
+                        f"message: expected a kind that boards answer, found {other!a:.40}"
+                    )
     except Damaged as error:
         print(f"a run was dismissed: {error.message}", flush=True)
     except (EOFError, OSError):

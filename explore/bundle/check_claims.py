@@ -56,7 +56,9 @@ def checked(
             raise Damaged(f"{claim.id}: expected a variant of the run, found none of this name")
         variant = record.variant
         if claim.text != text_hash(record.variant.plan):
-            raise Damaged(f"{claim.id}: its text was another: sha256 {claim.text[:12]}…")
+            raise Damaged(
+                f"{claim.id}: its text was another than the run's: sha256 {claim.text[:12]}…"
+            )
         if isinstance(claim, DidNot):
             yield Checked(variant, Failed(claim.stage, claim.reason))
             continue

@@ -130,7 +130,9 @@ def identity_from(fields: Fields) -> Identity:
     sizes = tuple(e.whole("value", -LARGEST) for e in fields.each("sizes", MOST_SIZES))
     kinds = fields.fields("kinds")
     if len(kinds.values) > MOST_KINDS:
-        raise Damaged(f"{fields.what}: kinds: expected at most {MOST_KINDS}")
+        raise Damaged(
+            f"{fields.what}: kinds: expected at most {MOST_KINDS}, found {len(kinds.values)}"
+        )
     return Identity(shape, sizes, {name: kinds.whole(name) for name in kinds.values})
 
 
@@ -139,5 +141,5 @@ def place_from(fields: Fields) -> Place:
     limits = fields.exact_text("limits", LONG)
     for name, numbers in loaded(limits, "limits").values.items():
         if not isinstance(numbers, list) or not all(isinstance(n, int) for n in numbers):
-            raise Damaged(f"limits: {name[:40]!a}: expected whole numbers")
+            raise Damaged(f"limits: {name[:40]!a}: expected a list of whole numbers")
     return Place(fields.text("device"), fields.text("platform"), fields.text("driver"), limits)
