@@ -63,7 +63,7 @@ class BoardPool:
 
     @property
     def free(self) -> int:
-        """1 if a task that is submitted now would start at once, else 0."""
+        """The number of tasks that would start at once if they were submitted now: 1 or 0."""
         return int(self._doing is None and not self._waiting)
 
     def submit(self, task: Any, timeout: float | None = None) -> None:

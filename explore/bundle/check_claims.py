@@ -68,7 +68,8 @@ def checked(
 
 
 def _demand_given(host: Host, program: BundledProgram, hash_of_program: str) -> None:
-    """Raise Damaged unless a board had this program and these inputs."""
+    """Raise Damaged unless the board, as `host` tells, had the program with this hash and this
+    program's inputs."""
     if host.program != hash_of_program:
         raise Damaged("the results are of another program, or of other sizes, than the run")
     for found, whole in ((host.inputs, False), (host.whole, True)):
@@ -140,7 +141,7 @@ class _Judge:
         )
 
     def _demand_shape(self) -> None:
-        """Raise Damaged unless there are a hash and samples of each result."""
+        """Raise Damaged unless the claim has a hash and samples of each result."""
         claim, count = self.claim, len(self._outputs)
         if not (len(claim.samples) == len(claim.whole_samples) == len(claim.exact) == count):
             raise Damaged(f"{claim.id}: expected {count} results, found another number of them")

@@ -47,7 +47,7 @@ class Facts:
 
 
 def plans_header(facts: Facts, inputs: Sequence[Input], entries: Sequence[Entry]) -> str:
-    """The text of `plans.h`."""
+    """The text of `plans.h`: the facts, the inputs and the plans of a bundle's variants in C."""
     numbers = {given.name: n for n, given in enumerate(inputs)}
     given = "".join(f"  {{{i.scalar.upper()}, {i.count}u}}, /* {i.name} */\n" for i in inputs)
     tables = "".join(_tables(n, entry.plan, numbers) for n, entry in enumerate(entries))

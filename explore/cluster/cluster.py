@@ -123,7 +123,8 @@ class Cluster:
         return ClusterPool(self.client, self._builders, recipe, self.note)
 
     def meters(self, file: Path, program: Program, options: Options, device: Device) -> Workers:
-        """The workers that own devices of this kind; the right results are sent to them."""
+        """The workers that own devices of this kind; the right results in `file` are sent to
+        them."""
         error = largest_error(program, options.max_error)
         setup = partial(_meter, program, options.seed, file.read_bytes(), error)
         recipe = Recipe(measure, setup, "run", RUN_LIMIT)
@@ -139,8 +140,8 @@ class Cluster:
         return dict(self._by_an_owner(roofline, device))
 
     def _by_an_owner(self, ask: Callable[[Device], Any], device: Device) -> Any:
-        """The result of `ask`, called on a worker that owns a device of this kind with the worker's
-        device."""
+        """The result of calling `ask` on a worker that owns a device of this kind; it is called
+        with that worker's device."""
         worker, own = next(iter(self._owners(device).items()))
         asked = self.client.submit(ask, own, workers=[worker], pure=False, retries=0)
         return asked.result(timeout=ASKED)

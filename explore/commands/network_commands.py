@@ -122,7 +122,8 @@ def _beside(run: NetworkRun, choice: Choice, engines: Sequence[EngineName]) -> l
 def _reported(
     run: NetworkRun, choice: Choice, options: Options, beside: Sequence[Beside] = ()
 ) -> None:
-    """Write the report of a run, and print where it is."""
+    """Write the report of a network's run, with this choice and with the front of the `options`,
+    and print where it is; `beside` are measurements of other engines."""
     file, where = run.folder / "report.html", run.environment.where
     front = Chooser.of(run.layers, options).sweep()
     write_network_report(file, choice, front, where, beside)

@@ -171,7 +171,8 @@ def _stored(
     inputs: Mapping[str, Array],
     expected: Sequence[Array],
 ) -> Mapping[str, bytes]:
-    """The contents of the files of data: inputs, constants, and the right results."""
+    """The contents of an export's files of data, by file: inputs and constants at their `places`,
+    and the right results (`expected`)."""
     files, weights = dict[str, bytes](), bytearray(weights_bytes(plan, places))
     for name, place in places.items():
         data = np.ascontiguousarray(inputs[name]).tobytes()
@@ -206,8 +207,9 @@ def refuse_names(plan: Plan) -> None:
 
 
 def refuse_occupied(folder: Path, ours: str, inner: Sequence[str]) -> None:
-    """Raise a UserError for a folder that holds files but not the one called `ours`, by which an
-    export is known, or in which a place in `inner` is a link."""
+    """Raise a UserError for a folder that already holds something else. That is a folder with files
+    among which there is none called `ours`, by which an export is known, or one where a place in
+    `inner` is a link."""
     try:
         if folder.exists() and not folder.is_dir():
             raise UserError(f"expected a folder, found the file {folder}")

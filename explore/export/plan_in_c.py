@@ -16,7 +16,8 @@ def turns(plan: Plan) -> int:
 
 
 def plan_header(plan: Plan, made_for: str, max_error: float) -> str:
-    """The text of `plan.h`: the launch plan in C."""
+    """The text of `plan.h`: the launch plan in C, the device it was made for, and the largest error
+    of a right result."""
     places = places_of(plan)
     buffers = "".join(f"  {_c_buffer(b, places.get(b.name))},\n" for b in plan.buffers)
     return f"""/* The launch plan: what plan.json says, for host.c. */
@@ -41,7 +42,7 @@ static const struct {{
 
 
 def tables(plan: Plan) -> str:
-    """The buffers and kernels of a plan as C text, as far as a library needs them."""
+    """The C text of a plan's buffers and kernels, with what a library needs of them."""
     roles = ", ".join(role.name for role in Role)
     buffers = "".join(
         f"  {{{b.role.name}, {b.bytes}u, {b.offset or 0}u}}, /* {b.name} */\n" for b in plan.buffers

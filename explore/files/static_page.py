@@ -35,5 +35,6 @@ def static_page(title: str, body: str, style: str) -> str:
 
 
 def write_page(file: Path, title: str, body: str, style: str) -> None:
-    """Write the page of a title, a body and a style, whole or not at all."""
+    """Write the page that `static_page` makes of a title, a body and a style to a file, which
+    appears whole or not at all."""
     write_whole(file, static_page(title, body, style))

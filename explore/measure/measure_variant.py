@@ -143,7 +143,8 @@ def turns_of(size: int) -> int:
 def setup_for(
     device: Device, program: Program, seed: int, reference: Path, max_error: float
 ) -> "partial[Meter]":
-    """The function that makes a `Meter` from no arguments, for a worker to run when it starts."""
+    """The function that makes a `Meter` from no arguments, for a worker to run when it starts; the
+    arguments are those of `meter`."""
     return partial(meter, device, program, seed, reference, max_error)
 
 

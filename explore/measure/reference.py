@@ -105,7 +105,8 @@ def reference(program: Program, seed: int) -> Reference:
 def reference_for(
     program: Program, inputs: Mapping[str, Array], whole: Mapping[str, Array]
 ) -> Reference:
-    """The reference of a program for inputs of real and of whole numbers."""
+    """The reference of a program for two sets of its inputs: `inputs` of real numbers, and `whole`
+    of whole numbers."""
     outputs = _outputs(program, inputs, np.float64)
     if not whole_numbers_stay_whole(program.body):
         return Reference(outputs)

@@ -38,8 +38,9 @@ def reference_in_time(
     note: Callable[[str], None],
     left_s: float | None = None,
 ) -> tuple[Path, str]:
-    """The file with the reference of a program, and its hash; a UserError if it takes longer than
-    `left_s` seconds. `note` is told of progress."""
+    """The file with the reference of a program for a seed, and its hash; a UserError if it takes
+    longer than `left_s` seconds (None: no limit). It is computed, unless `folder` has the file with
+    the hash `sha256`. `note` is told of progress."""
     note("computing what is right, by the interpreter")
     limit = float("inf") if left_s is None else max(LEAST, left_s)
     begun = time.monotonic()

@@ -100,8 +100,8 @@ def _empty(device: Device) -> Plan:
 
 
 def _on_cells(device: Device, name: str, source: str, items: int, cells: int) -> Plan:
-    """The plan of one kernel, run by `items` work-items, from one array of `cells` floats to
-    another."""
+    """The plan of the kernel `name` in this source, run by `items` work-items, from one array of
+    `cells` floats to another."""
     x = Buffer("x", "float", (cells,), 4 * cells, Role.INPUT)
     y = Buffer("y", "float", (cells,), 4 * cells, Role.OUTPUT)
     group = yardstick.group_of(device)

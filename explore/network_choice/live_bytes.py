@@ -22,7 +22,8 @@ class Moment:
 
     @property
     def bytes(self) -> int:
-        """The least arena that holds them: each but one begins at a multiple of the alignment."""
+        """The bytes of the least arena that holds these arrays: each but one begins at a multiple
+        of the alignment."""
         if not self.arrays:
             return 0
         sizes = [n for _, n in self.arrays]

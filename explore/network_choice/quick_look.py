@@ -146,7 +146,8 @@ class _Look:
     def _time(
         self, built: Built, given: Mapping[str, Any], turns: Sequence[Mapping[str, Any]]
     ) -> float:
-        """The nanoseconds of an inference, from several back to back."""
+        """The nanoseconds of an inference of a built plan, from several back to back; `given` are
+        its inputs, and `turns` copies of those that vary."""
         series = built.series(given, turns, self.clock)
         series.warm()
         once = series.batch(1)

@@ -29,8 +29,8 @@ class Network:
     def of(
         layers: Layers, chosen: Sequence[Option], session: Session, checking: bool = False
     ) -> "Network":
-        """The network with these variants of its layers; with `checking`, its buffers are poisoned
-        and guarded."""
+        """The network of these layers, each in its `chosen` variant, built in a session; with
+        `checking`, its buffers are poisoned and guarded."""
         plan = assembled(layers, chosen)
         built = session.build(plan.plan, checking=checking)
         built.set_constants(plan.constants)

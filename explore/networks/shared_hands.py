@@ -39,7 +39,7 @@ class SharedHands:
         self.building.clear()
 
     def builders(self, options: Options, device: Device | None, profile: Profile) -> Workers:
-        """The workers that build; the same ones for equal arguments."""
+        """The workers that build; the same workers whenever the arguments are equal."""
         key = options.workers, device, profile
         if key not in self.building:
             self.building[key] = self.hands.builders(options, device, profile)

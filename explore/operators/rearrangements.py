@@ -45,8 +45,9 @@ def _as_it_is(site: Site, kind: Kind) -> Step:
 
 
 def _ordered(shape: Sequence[int], last: bool) -> bool:
-    """True if the numbers of a tensor of this shape are stored in ONNX's order. If its channels are
-    stored last (`last`), they are if it has a single channel, or a number for each channel only."""
+    """True if the numbers of a tensor of this shape are stored in ONNX's order: always, unless its
+    channels are stored last (`last`); in that case only if it has a single channel, or a single
+    number for each channel."""
     return not last or shape[1] == 1 or prod(shape[2:]) == 1
 
 
@@ -237,7 +238,8 @@ def sliced(site: Site) -> Step:
 
 
 def _places(places: range, n: int) -> Callable[[str], str]:
-    """The function from the text of an array of n elements to the text of those at these places."""
+    """The function that takes the text of an array of n elements and gives the text of its elements
+    at `places`."""
 
     def of(e: str) -> str:
         before, after = places[0], n - 1 - places[-1]

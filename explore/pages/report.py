@@ -43,7 +43,8 @@ def report(
     lost: Sequence[LostForm] = (),
     folder: str = "RUN",
 ) -> str:
-    """The HTML text of the report of a run."""
+    """The HTML text of the report of a run, with its peers and its lost forms; `folder` is the
+    run's, as commands on it name it."""
     return page(Told(records, environment, peers, lost, folder))
 
 

@@ -83,8 +83,9 @@ def duel(
     ours: Sequence[Plan],
     limit: float = LIMIT,
 ) -> Duel:
-    """The times of a peer and of our plans, measured in turns, pass by pass, for at most `limit`
-    seconds."""
+    """The times of the peer `name` and of our plans (`ours`) of a program, measured in turns, pass
+    by pass, for at most `limit` seconds. `reference` is the file of the right results for the
+    inputs of the seed, and `device` the worker on the device `target`."""
     setup = partial(KNOWN[name], program, seed, reference, target)
     passes: list[Timed] = []
     paces: list[float] = []

@@ -57,7 +57,8 @@ def _can_fuse(layer: Layer, gpu: bool) -> bool:
 
 
 def before_relu(layer: Layer, x: Any, w: Any, b: Any) -> Any:
-    """The layer's output before its ReLU, computed by torch from tensors."""
+    """The layer's output before its ReLU, computed by torch from the tensors x (input), w (weights)
+    and b (biases), where None stands for one that the layer does not have."""
     import torch
     import torch.nn.functional as F
 

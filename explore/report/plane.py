@@ -31,7 +31,8 @@ class Plane:
         return self.x(place[0]), self.y(place[1])
 
     def dot(self, place: Place, radius: float, style: str, told: str = "") -> str:
-        """The SVG of a circle at bytes and a time, which tells the words `told` (escaped)."""
+        """The SVG of a circle at bytes and a time (`place`), with this radius and style, whose
+        tooltip is the text `told` (escaped)."""
         x, y = self.at(place)
         title = f"<title>{told}</title>" if told else ""
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" {style}>{title}</circle>'

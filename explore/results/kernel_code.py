@@ -12,11 +12,11 @@ MOST = 1e15
 class KernelCode:
     """The numbers that a device's compiler tells of the code of one kernel.
 
-    `counts` are numbers by name, such as instructions, as they stand in the code. `done` are the
-    numbers that a work-item carries out on average, with loops counted as often as they turn; empty
-    if that is not known. `spills` and `fills` are registers that the code moves to memory and back,
-    `threads` is the share of a core's work-items for which registers suffice, and `group_items` the
-    size of the largest group.
+    `counts` are numbers by name, such as instructions, as they stand in the code; `done` are the
+    same for what a work-item carries out on average, with loops counted as often as they turn
+    (empty if that is not known). `spills` and `fills` are registers that the code moves to memory
+    and back, `threads` is the share of a core's work-items for which registers suffice, and
+    `group_items` the size of the largest group.
     """
 
     kernel: str

@@ -108,7 +108,8 @@ def leveled(outcome: Measured, usual: float | None) -> Measured:
 
 
 def at_pace(outcome: Outcome, usual: float | None) -> Outcome:
-    """An outcome of any kind, with its times converted to a pace if it has measured ones."""
+    """An outcome of any kind, with its times converted to the pace `usual` if it has measured
+    ones."""
     return leveled(outcome, usual) if isinstance(outcome, Measured) else outcome
 
 
@@ -119,7 +120,8 @@ def at_usual_pace(records: Sequence[Record]) -> list[Record]:
 
 
 def peers_at_pace(peers: Sequence[Peer], usual: float | None) -> list[Peer]:
-    """The peers with their times converted to a pace."""
+    """The peers with their times converted to the pace `usual` (None: it is not known, and times
+    stay)."""
     return [replace(p, time_ns=p.time_ns / slowdown(p.yardstick_ns, usual)) for p in peers]
 
 

@@ -297,7 +297,7 @@ def _told(store: Store) -> Told:
 
 def _finish(store: Store, plans: TrustedPlans, books: BookKeeping, live: LivePage | None) -> None:
     """Write the report, and the kernels of the front as files; keep the times that were measured
-    again."""
+    again in the record book. The live page, if there is one, shows what the report shows."""
     store.settle()
     records = store.records()
     books.keep([r for r in latest(records) if r.round])

@@ -29,7 +29,8 @@ class Here:
         return builder_pool(options, device, profile)
 
     def meters(self, file: Path, program: Program, options: Options, device: Device) -> Workers:
-        """The pool of the one worker that runs variants on the device."""
+        """The pool of the one worker that runs variants on the device; `file` holds the right
+        results."""
         return device_pool(file, program, options, device)
 
     def instructions(self, device: Device) -> tuple[str, ...]:
@@ -54,7 +55,8 @@ class Knowing:
         return self.others.builders(options, device, profile)
 
     def meters(self, file: Path, program: Program, options: Options, device: Device) -> Workers:
-        """The workers of the other hands that run variants on the device."""
+        """The workers of the other hands that run variants on the device; `file` holds the right
+        results."""
         return self.others.meters(file, program, options, device)
 
     def instructions(self, device: Device) -> tuple[str, ...]:

@@ -113,7 +113,8 @@ def _merged(
     start_of: Numbers,
     memory: Floats,
 ) -> KernelTable:
-    """The table with equal rows made one, in the order in which they come first."""
+    """The table with these columns and arrays, in which equal rows are made one, in the order in
+    which they come first."""
     numbers: dict[bytes, int] = {}
     which = [numbers.setdefault(row.tobytes(), len(numbers)) for row in rows]
     kept = np.unique(which, return_index=True)[1]

@@ -33,7 +33,8 @@ class Replay:
         return search_over(variants, self._memory(), strategy, seed, budget)
 
     def best_so_far(self, strategy: Strategy, seed: int, budget: int) -> list[float]:
-        """The best time after 1, 2, … evaluations; infinite while nothing has run."""
+        """The best time after 1, 2, … evaluations, up to `budget`, of a search over the recorded
+        variants; infinite while nothing has run."""
         trace = run(self.search(strategy, seed, budget), self._time, budget, self._each)
         times = [math.inf if time is None else time for _, time in trace]
         return [float(t) for t in np.minimum.accumulate(times)] if times else []

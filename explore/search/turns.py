@@ -16,12 +16,13 @@ _TWICE = math.log(2.0)
 def stratified(
     strata: Sequence[tuple[Hashable, ...]], estimate: Floats, random: np.random.Generator
 ) -> list[int]:
-    """An order of candidates that takes one from each stratum in turn, and likewise from finer
-    strata inside each.
+    """An order of candidates, by number, that takes one from each stratum in turn, and likewise
+    from finer strata inside each. `strata` has the strata of each candidate, the coarsest (its
+    family) first; `estimate` has the log of its estimated time.
 
-    Inside the finest strata, the candidates that are estimated to be quickest come first. A family
-    whose quickest candidate is estimated to be slower than the quickest of all joins later, a turn
-    for each time that it is twice as slow.
+    Inside the finest strata, the candidates that are estimated to be quickest come first, but for a
+    little noise drawn from `random`. A family whose quickest candidate is estimated to be slower
+    than the quickest of all joins later, a turn for each time that it is twice as slow.
     """
     blurred = estimate + _BLUR * random.standard_normal(len(strata))
     members = [int(i) for i in np.argsort(blurred, kind="stable")]
@@ -34,9 +35,10 @@ def _in_turns(
     depth: int,
     slower: Callable[[int], float],
 ) -> list[int]:
-    """The candidates `members` in turns, one from each stratum at this depth, each stratum itself
-    in turns of finer ones. At depth 0 a stratum joins later by as many turns as its least
-    `slower`."""
+    """The candidates `members` in turns, one from each stratum at this depth, where each stratum is
+    itself in turns of finer ones. `strata` has the strata of each candidate, the coarsest (depth 0)
+    first. At depth 0 a stratum joins later, by as many turns as `slower` gives for its best
+    candidate."""
     groups: dict[tuple[Hashable, ...], list[int]] = {}
     for i in members:
         groups.setdefault(strata[i][depth : depth + 1], []).append(i)

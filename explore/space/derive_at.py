@@ -86,7 +86,8 @@ def legal_near(system: System, point: Mapping[str, int]) -> list[Point]:
 
 
 def _around(system: System, p: str, value: int) -> tuple[int, ...]:
-    """The values nearest to `value` that the constraints on the parameter p alone allow."""
+    """The values nearest to `value` among those that the constraints on the parameter p alone
+    allow."""
     near = sorted({value, *_values(system, p)}, key=lambda n: (abs(math.log(n / value)), n))
     return tuple(sorted(near[:AROUND]))
 

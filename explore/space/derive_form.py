@@ -105,7 +105,8 @@ def likely(made: LoweredForm, drawn: list[Point], count: int, seen: Seen) -> lis
 
 
 def lowered_form(form: Form, lowering: Lowering, system: System, profile: Profile) -> LoweredForm:
-    """The lowered form of a lowering, with its constraints on a device."""
+    """The lowered form of a lowering, with the constraints of `system` on its parameters, for a
+    device with this profile."""
     return LoweredForm(
         form=form,
         program=lowering.program,
@@ -194,7 +195,8 @@ def _on_rungs(system: System, rungs: Mapping[str, tuple[int, ...]]) -> Space:
 
 
 def afforded(sample: list[Point], known: Quantities, profile: Profile) -> list[Point]:
-    """The sample of points, shortened if its points take seconds to compile."""
+    """The sample of points, or only the first of them if the kernels of some take seconds to
+    compile."""
     long = [p for p in sample if code_at(known, p) > profile.quick_code]
     return sample[: max(LEAST, len(sample) // SELDOM)] if long else sample
 

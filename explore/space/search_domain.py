@@ -38,8 +38,8 @@ def shares(forms: Iterable[tuple[str, int, int | None]]) -> tuple[Narrowed, ...]
 
 
 def narrowing(domain: str, families: Iterable[Narrowed]) -> str:
-    """The message on the share of points that a domain leaves of each family, and which families it
-    leaves alone."""
+    """The message on the share of the points of each family that a domain leaves, and on the
+    families that it does not narrow."""
     families = tuple(families)
     some = [f"{f.left / f.whole:.0%} of {f.family}" for f in families if f.whole]
     free = [f.family for f in families if f.whole is None]

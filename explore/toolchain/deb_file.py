@@ -20,8 +20,8 @@ MOST = 1 << 30  # bytes of one package's files
 
 
 def unpack(package: Path, folder: Path, unwanted: re.Pattern[str]) -> int:
-    """Unpack the files of a package into a folder, but for those whose names begin as `unwanted`;
-    the result is how many bytes they take."""
+    """Unpack the files of a package into a folder, but for those whose names match `unwanted` at
+    their beginning; the result is how many bytes they take."""
     try:
         with tarfile.open(fileobj=_data(package)) as files:
             members = [m for m in files if _plain(m) and not unwanted.match(_name(m))]
