@@ -136,7 +136,8 @@ def classes(parameters: Mapping[Index, Index], counts: Mapping[str, int]) -> tup
 
 
 def _tied(found: Iterable[T], names: Callable[[T], frozenset[str]]) -> Iterator[list[T]]:
-    """The groups of items that share names, directly or through other members of the group."""
+    """The groups of the items `found` that share names, directly or through other members of the
+    group; `names` gives the names of an item."""
     groups: list[tuple[frozenset[str], list[T]]] = []
     for one in found:
         mine = names(one)

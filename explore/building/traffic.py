@@ -126,8 +126,8 @@ def _different(
 
 
 def _marked(asked: Numbers, holds: NDArray[np.bool_], span: int) -> Numbers:
-    """The number of different values in each row of `asked` where `holds`, all of them below
-    `span`, found by marking."""
+    """The number of different values in each row of `asked`, counted where `holds` is true; all are
+    below `span`. They are found by marking."""
     seen = np.zeros((len(asked), span), dtype=bool)
     row, _ = np.nonzero(holds)
     seen[row, asked[holds]] = True
@@ -136,8 +136,8 @@ def _marked(asked: Numbers, holds: NDArray[np.bool_], span: int) -> Numbers:
 
 
 def _sorted(asked: Numbers, holds: NDArray[np.bool_]) -> Numbers:
-    """The number of different values in each row of `asked` where `holds`, whatever their range,
-    found by sorting."""
+    """The number of different values in each row of `asked`, counted where `holds` is true,
+    whatever their range. They are found by sorting."""
     elements = np.sort(np.where(holds, asked, NONE), axis=1)
     fresh = elements != NONE
     fresh[:, 1:] &= elements[:, 1:] != elements[:, :-1]

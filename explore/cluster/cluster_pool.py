@@ -204,7 +204,8 @@ class ClusterPool:
             os.write(self._bell, b".")
 
     def _hear(self, worker: str, future: Any) -> None:
-        """Take in the result of what a worker was doing."""
+        """Take in how the call ended that a worker was making, whose result is `future`: hand on
+        its result, or take back its task."""
         held = self._held.get(worker)
         if held is None or held.future is not future:
             return

@@ -278,7 +278,8 @@ def export_run(given: argparse.Namespace) -> int:
 
 
 def _written(file: Path, text: str, what: str) -> None:
-    """Write a text to a file and say what it is, or print it alone where the file is `-`."""
+    """Write a text to a file and print what it is (`what`), or print the text alone where the file
+    is `-`."""
     if str(file) == "-":
         print(text, end="")
         return

@@ -44,7 +44,8 @@ def add_table(parser: argparse.ArgumentParser) -> None:
 
 
 def shown(records: Sequence[Record], given: argparse.Namespace) -> list[Record]:
-    """The variants that the options ask for, each by its last record, in their order."""
+    """The variants that the options ask for, each by its last record, in the order that the options
+    ask for."""
     every = latest(records)
     families = sorted({r.variant.family for r in every})
     if given.family is not None and given.family not in families:

@@ -202,7 +202,8 @@ def _number_at(scalar: str) -> str:
 
 
 def _checked(name: str, out: Sequence[Buffer]) -> Iterator[str]:
-    """The statements of the demo that compare each output with its part of what is expected."""
+    """The statements of the demo that compare each output in `out` with its part of the expected
+    results; `name` is what messages call the result."""
     begin = 0
     for b in out:
         told = name if len(out) == 1 else f"{name}, {b.name}"

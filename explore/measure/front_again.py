@@ -71,7 +71,8 @@ def measure_again(
     late: Callable[[], bool] = lambda: False,
 ) -> None:
     """Measure the variants of the front again, and all others that might belong there, on the
-    worker `device`; messages go to `note`.
+    worker `device`. `plans` gives the plans of records, `elapsed` the seconds since the run began,
+    and messages go to `note`.
 
     Times of later rounds replace earlier ones, so that a variant which was on the front by luck
     falls off it. Once `late()` is true, nothing is measured that was measured again already.

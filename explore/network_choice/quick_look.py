@@ -156,7 +156,8 @@ class _Look:
 
 
 def _agreeing(results: Sequence[Any], most: float) -> list[int]:
-    """The numbers of the results that agree with the result with which most of them agree."""
+    """The numbers of the results that agree with that one of them with which most agree: their
+    relative errors against it are at most `most`."""
     sets = [
         [i for i, other in enumerate(results) if relative_error(other, one) <= most]
         for one in results

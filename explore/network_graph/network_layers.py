@@ -119,7 +119,8 @@ def layers_of(graph: Graph) -> Layers:
 
 
 def _constant(node: Node, made: Layers, constants: Mapping[str, Array]) -> Array | None:
-    """The array that a node makes, if it is known before the network runs; else None."""
+    """The array that a node makes, if it is known before the network runs (`constants` are those
+    known already); else None."""
     if node.operator == "Shape" and node.inputs[0] in made.tensors:
         shape = made.tensors[node.inputs[0]].shape
         given = node.attributes

@@ -58,8 +58,8 @@ class NetworkRun:
 
     def explore(self, target: Target, tell: Callable[[int, Sequence[Option]], None]) -> Options:
         """Explore the programs that have no finished run in the folder yet, those first that take
-        most of the time, and return the options of all; tell(number, options) is called for each
-        program that is done.
+        most of the time, and return the options of all programs; tell(number, options) is called
+        for each program that is done.
 
         A limit of time is for the whole network, and each program gets its share. A program for
         which no time is left has options by estimates.

@@ -38,8 +38,8 @@ def kept(book: RecordBook | None, task: CompileKernel) -> KernelCode | Failed | 
 
 
 def keep(book: RecordBook | None, task: CompileKernel, found: KernelCode | Failed) -> None:
-    """Keep a task's result in the record book, unless its time was up, or the book cannot be
-    written."""
+    """Keep the result `found` of a task in the record book, if there is one; not if the task's time
+    was up, or if the book cannot be written."""
     if book is None or not book.writable or (isinstance(found, Failed) and found.timed_out):
         return
     said: Mapping[str, Any] = (

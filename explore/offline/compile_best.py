@@ -79,7 +79,7 @@ class CompileBest:
         return (search.next_round() or [])[:left]
 
     def _compile(self, pool: "Pool[CompileKernel, KernelCode]", launches: Sequence[Kernel]) -> None:
-        """Compile those of the kernels whose code is not known yet."""
+        """Compile, by the pool, those of the kernels `launches` whose code is not known yet."""
         tasks: list[tuple[Kernel, CompileKernel]] = []
         for launch in dict.fromkeys(launches):
             if launch in self.known:

@@ -71,7 +71,8 @@ def _external(tensor: Any, folder: Path, name: str, size: int) -> Array:
 
 
 def _inside(location: str, folder: Path, name: str) -> Path:
-    """The file at a location, which must be a file in the model's folder, and no link out of it."""
+    """The file at a location, which must be a file in the model's folder, and no link out of it;
+    messages call the weights in it `name`."""
     home = folder.resolve()
     try:
         file = (home / location).resolve()

@@ -122,8 +122,8 @@ def weights_text(site: Site, n: int, groups: int, depthwise: bool = False) -> st
 
 
 def biases_text(site: Site, n: int, m: int, groups: int, dtype: str = "float32") -> str:
-    """The text of input n as biases, a number for each of the m results, in a list for each group
-    if there are several; zeros if the node has no input n."""
+    """The text of input n as biases of the type `dtype`, a number for each of the m results, in a
+    list for each group if there are several; zeros if the node has no input n."""
     dims = [m] if groups == 1 else [groups, m // groups]
     if not site.has(n):
         return site.constant(np.zeros(dims, dtype))

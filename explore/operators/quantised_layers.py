@@ -148,8 +148,9 @@ def _one(site: Site, n: int, dtype: str) -> str:
 
 
 def each_text(site: Site, n: int, m: int, groups: int, dtype: str) -> str:
-    """The text of a number for each of the m results, in a list for each group if there are
-    several. Input n has m numbers, or one for all; zeros if the node has no input n."""
+    """The text of a number of the type `dtype` for each of the m results, in a list for each group
+    if there are several. Input n has m numbers, or one for all; zeros if the node has no input
+    n."""
     dims = [m] if groups == 1 else [groups, m // groups]
     if not site.has(n):
         return site.constant(np.zeros(dims, dtype))

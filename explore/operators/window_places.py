@@ -129,8 +129,8 @@ def image_text(site: Site, n: int) -> tuple[str, bool]:
 
 
 def over_images(site: Site, e: str, many: bool, rank: int, f: Callable[[str], str]) -> str:
-    """The text of f applied to the image e, or (`many`) to each of several; f takes and gives
-    channels last, and the result is stored as the site asks."""
+    """The text of f applied to the image e of `rank` dimensions, or (`many`) to each of several; f
+    takes and gives channels last, and the result is stored as the site asks."""
     x = site.tensor(0)
     three = "3d" if rank == 3 else ""
 

@@ -30,7 +30,7 @@ class Manner:
 
 
 def manners(layer: Layer, gpu: bool) -> tuple[Manner, ...]:
-    """All manners in which a layer can be computed on a device; exact ones first."""
+    """All manners in which a layer can be computed, on a GPU (`gpu`) or a CPU; exact ones first."""
     exact = [Manner(order) for order in _orders(layer)]
     if _can_fuse(layer, gpu):
         exact += [Manner(manner.order, fused=True) for manner in exact]

@@ -28,8 +28,8 @@ STATUS, PEAK_RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def scratch_bytes(layer: Layer, ways: Iterable[Manner], threads: int) -> dict[str, int]:
-    """The bytes that each way allocates beside operands and output, by its name; empty if this
-    system does not tell."""
+    """The bytes that each way, with so many threads, allocates beside operands and output, by its
+    name; empty if this system does not tell."""
     if not os.access(PEAK_RESET, os.W_OK):
         return {}
     root = str(Path(__file__).resolve().parent.parent.parent)

@@ -58,7 +58,8 @@ def rival(program: Program, seed: int, reference: Path, target: Device) -> Rival
 
 
 def recognised(program: Program, seed: int, reference: Path) -> Layer | None:
-    """The layer whose result, in double precision, is the interpreter's; None if no layer's is."""
+    """The layer of torch that a program is: its result, in double precision, is the interpreter's
+    in the file `reference`; None if no layer's is."""
     return recognise.recognised(program, seed, reference, _double)
 
 

@@ -143,7 +143,7 @@ def _counts(entry: Entry, place: Place, version: str) -> bool:
 
 
 def _on(entry: Entry, place: Place) -> bool:
-    """True if an entry's times are of a device of this name."""
+    """True if an entry's times were measured on a device of the name and platform of `place`."""
     return (entry.place.device, entry.place.platform) == (place.device, place.platform)
 
 

@@ -24,7 +24,8 @@ def plot_front(
     bounds: Bounds | None = None,
     over: Sequence[Objective] = DEFAULT,
 ) -> None:
-    """Write the figure of a run's records to a file, in the format that its suffix names.
+    """Write the figure of a run's records to a file, in the format that its suffix names: variants,
+    the front, `peers`, and the roofline of `bounds`.
 
     The same records make the same bytes. Where `over` names the error, points of the front are
     coloured by it.

@@ -161,8 +161,8 @@ def _plane(sides: Sequence[Side], inks: Sequence[str]) -> str:
 
 
 def _line(side: Side, best: Sequence[Record], ink: str, plane: Plane) -> str:
-    """The SVG of a front as a stepped line through its points, from the variant of least memory to
-    the fastest."""
+    """The SVG of a side's front (`best`) as a stepped line of colour `ink` through its points in
+    the plane, from the variant of least memory to the fastest."""
     points = sorted(best, key=place)
     at = [plane.at(place(r)) for r in points]
     path = "".join(

@@ -14,8 +14,8 @@ Row = Sequence[str]
 def front_lines(
     points: Sequence[Record], bounds: Bounds | None = None, width: int | None = None
 ) -> list[str]:
-    """The lines of a table of points: a heading, then each point; `width` is the console's, None
-    for no limit."""
+    """The lines of a table of points: a heading, then each point, with the rates of the operations
+    that `bounds` counts; `width` is the console's, None for no limit."""
     counted = _counted(bounds or Bounds())
     names = ["id", "time", "±", *counted]
     rows = [[*names, "memory", "workspace", "error"]]

@@ -83,7 +83,8 @@ def front(
     objectives: Sequence[Objective] = DEFAULT,
     limits: Limits | None = None,
 ) -> list[Record]:
-    """The records on the front, of each variant's latest round, fastest first."""
+    """The records on the front by these objectives and within these limits, each variant's from its
+    latest round, the fastest first."""
     spilling = not {"spills", "private"}.isdisjoint(objectives)
     found = usable(records, limits, "error" in objectives, spilling)
     return pareto(found, lambda r: tuple(_cost(r, o) for o in objectives))
@@ -135,8 +136,8 @@ def pick(
     which: Literal["fastest", "smallest"] = "fastest",
     limits: Limits | None = None,
 ) -> Record:
-    """The record of the fastest variant, or of the one with least memory; the other objective
-    breaks ties."""
+    """The record of the fastest variant, or of the one with least memory, within the limits; the
+    other objective breaks ties. A UserError if no variant is within them."""
     found = usable(records, limits)
     if not found:
         raise UserError(nothing_fits(records))

@@ -109,7 +109,8 @@ def _demand_own_files(own: OwnFolder) -> None:
 
 
 def _ends(own: OwnFolder, name: str, count: int) -> tuple[bytes, bytes]:
-    """The first and the last `count` bytes of a file in the folder; empty if it is not there."""
+    """The first and the last `count` bytes of the file `name` in the folder; empty if it is not
+    there."""
     if not own.is_file(name):
         return b"", b""
     with open(own.open(name, os.O_RDONLY), "rb") as file:

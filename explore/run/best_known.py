@@ -47,7 +47,8 @@ def best_known(
     program: Program, device: Device, max_memory: int | None, records: Records
 ) -> Compiled:
     """The variant of a program to take on a device without measuring anything, built; it takes at
-    most `max_memory` bytes."""
+    most `max_memory` bytes (None: no limit). `records` is the record book that is looked into: a
+    file, None for the user's own, False for none."""
     options = Options(max_memory=max_memory)
     target = target_of(device, None, ())
     book = opened(records, lambda said: None)

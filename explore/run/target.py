@@ -79,7 +79,7 @@ def target_of(
     device: str | int | Device | None, profile_name: str | None, limits: Iterable[Limit]
 ) -> Target:
     """The target that a user means: a device, by number or part of its name, or a profile; else the
-    best device."""
+    best device. `limits` replace numbers of the device or profile."""
     if profile_name is not None:
         if device is not None:
             raise UserError("expected a device or a profile, found both")

@@ -48,8 +48,8 @@ class Model:
 
 
 def expected_improvement(best: Floats, mean: Floats, spread: Floats) -> Floats:
-    """The expected fall of the log time below `best`, for predictions that are normally
-    distributed."""
+    """The expected fall of the log time below `best`, for predictions that are normally distributed
+    with these means and deviations (`spread`)."""
     z = (best - mean) / spread
     density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
     below = np.array([0.5 * math.erfc(-x / math.sqrt(2)) for x in z])

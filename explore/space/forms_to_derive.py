@@ -48,7 +48,8 @@ def tasks(
     largest: float = inf,
 ) -> list[Derive]:
     """The tasks that derive about `budget` candidates in all, as many for each family, and as many
-    for each form of a family.
+    for each form of a family. `families` are those to derive (empty: those with forms of their
+    own); the other arguments are fields of the tasks.
 
     With a small budget only some forms are derived, so that each gets a few points.
     """

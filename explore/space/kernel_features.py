@@ -95,7 +95,8 @@ def done_at(k: KernelQuantities, point: Mapping[str, int]) -> Done:
 
 
 def filled(use: Use, device: Profile) -> dict[str, float]:
-    """The features that tell how a kernel's work-groups fill a device."""
+    """The features that tell how a kernel's work-groups fill a device, from the kernel's use of
+    it."""
     each = use.groups / device.cores
     return {
         "group items": float(use.items),

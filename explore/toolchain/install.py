@@ -126,7 +126,8 @@ def remove() -> bool:
 
 
 def _made(packages: list[Path], identity: str, say: Say) -> Toolchain:
-    """The toolchain unpacked in its place, our program made for it, and its caches warm."""
+    """The toolchain that these packages are unpacked to, in its place, with our own program
+    compiled by it; `identity` is the toolchain's name, and `say` prints messages."""
     named = next((m[1] for p in packages if (m := VERSION.match(p.name))), "of unknown version")
     made = Toolchain(place(), identity, f"Mesa {named.split('%')[0].split('-')[0]}")
     for package in packages:

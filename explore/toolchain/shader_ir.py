@@ -113,8 +113,8 @@ class _Reader:
         return tuple(found), ""
 
     def instruction(self, line: str, inside: Node, before: Node | None) -> None:
-        """Take in the definition or the store of a line of the block `inside`, which stands after
-        the node `before`."""
+        """Take in a line, which is a definition or a store, of the block `inside`; `before` is the
+        node before that block."""
         m = _MADE.match(line)
         operation = m[3].split(".")[0] if m else line.split(" ", 1)[0]
         if m:

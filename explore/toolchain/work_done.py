@@ -14,7 +14,8 @@ MESSAGES = ("@load_global", "@store_global", "@load_shared", "@store_shared")
 
 
 def work_done(found: Statistics, global_size: Size, size: Size) -> Counts:
-    """The work that an item does, by name; empty where the turns of a loop are not known."""
+    """The work that an item of a launch of these sizes (`size`: of a group) does, by name; empty
+    where the turns of a loop are not known."""
     kernel = shader(found.before)
     if kernel is None:
         return ()
