@@ -111,8 +111,8 @@ def explore(
 
 
 def adjoint(program: Written, parameter: str) -> Program:
-    """The adjoint of a program in `parameter`, in which it must be linear up to a constant that is
-    added: the program that takes a cotangent of the result and gives that of `parameter`."""
+    """The adjoint of a program in `parameter`: the program that takes a cotangent of the result and
+    gives that of `parameter`. The program must be linear in it, up to a constant that is added."""
     return _derived(backward.adjoint, core_of(program), parameter)
 
 
@@ -157,8 +157,8 @@ def _refuse_path(text: str) -> None:
 
 
 def core_of(program: Written) -> Program:
-    """The `Program` that a user means: one that is made already, or that of a program's text or of
-    the path of its file."""
+    """The `Program` that a user means by a `Program`, by the text of one, or by the path of a file
+    with the text."""
     return program if isinstance(program, Program) else source_of(program).program(Options())
 
 

@@ -33,8 +33,8 @@ from ir.instructions.table import TABLE
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A board: the host and port on which `explore serve` listens, the token that it expects, and
-    `note`, which prints messages about the connection."""
+    """A board: the host and port on which its `explore serve` listens, the token that it expects,
+    and the function that prints messages about the connection (`note`)."""
 
     host: str
     port: int

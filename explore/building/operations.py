@@ -81,8 +81,8 @@ class _Around:
         return replace(self, guards=(*self.guards, (names, may_hold)))
 
     def copies(self, s: Store) -> Iterator[tuple[int, Value]]:
-        """The values that the copies of a statement store, where its loops are spelled out: pairs
-        of a value and the number of copies that store it."""
+        """The values that a statement stores in its copies, where its loops are spelled out: each
+        value with the number of copies that store it, as pairs (number, value)."""
         value = self.folding.of(s, [var for var, _ in self.loops])
         differ = value.names.union(*(names for names, _ in self.guards))
         same = self.times * prod(n for var, n in self.loops if var not in differ)

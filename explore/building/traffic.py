@@ -106,7 +106,8 @@ def _moved(ids: Ids, a: Access) -> int:
 
 
 def guards(where: Where) -> list[Index]:
-    """The indices that are at least 0 where the conditions `where` hold."""
+    """The indices by which the conditions `where` are told: the conditions hold where all these
+    indices are at least 0."""
     denied = [reduce(maximum, [-part - 1 for part in c.parts]) for c in where.denied]
     return [*where.given, *denied]
 

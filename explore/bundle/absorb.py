@@ -46,10 +46,11 @@ class Absorbed:
 
 
 def absorb(folder: Path, file: Path, out: Path | None = None) -> Absorbed:
-    """The run of the device that a file tells of, whose variants are those of the run in `folder`;
-    it is stored in `out`, or in a new folder beside that.
+    """The run of a file of results: of the device that the file tells of, with the variants of the
+    run in `folder`. It is stored in `out`, or, if that is None, in a new folder beside `folder`.
 
-    A UserError, and no run, for a file that is not what a bundle of that run can have given."""
+    A UserError, and no run, for a file that is not what a bundle of that run can have given.
+    """
     claims = claims_in(file)
     with Store.read(folder) as store:
         before, records = store.environment, {r.variant.id: r for r in latest(store.records())}

@@ -20,10 +20,10 @@ MOST = 4  # pools of a worker, the oldest of which make room
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The means by which a worker of a cluster carries out tasks: the `function` that does a task;
-    `setup`, which makes, for the device that the worker owns (None: it owns none), the function
-    that its child processes call at their start; the stage that failures name; and the limits of
-    its pool of child processes."""
+    """The means by which a worker of a cluster carries out tasks: the `function` that does a task,
+    and the limits of the pool of child processes in which it runs. `setup` takes the device that
+    the worker owns (None: it owns none) and gives the function that a child calls at its start.
+    `stage` is what failures name."""
 
     function: Callable[..., Any]
     setup: Callable[[Device | None], Callable[[], Any]]

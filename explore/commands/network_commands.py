@@ -204,9 +204,9 @@ def _chosen(layers: Layers, options: Options, given: argparse.Namespace) -> Choi
 
 
 def _told_of_greedy(chooser: Chooser, choice: Choice, budget: int | None) -> None:
-    """Print the time of the choice that people make by hand under this budget, in which each layer
-    in turn takes its fastest option that fits, as a multiple of that of `choice`; print nothing if
-    there is none."""
+    """Print how the choice that people make by hand under this budget compares with `choice`: its
+    time, as a multiple. By hand, each layer in turn takes its fastest option that fits. Print
+    nothing if there is no such choice."""
     greedy = None if budget is None else chooser.greedy(budget)
     if greedy is not None:
         print(f"each layer's fastest that fits: {greedy.time_ns / choice.time_ns:.3f} of its time")

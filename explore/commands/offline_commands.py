@@ -38,7 +38,7 @@ def toolchain(given: argparse.Namespace) -> int:
 
 
 def compiled_for() -> str:
-    """The line that tells which devices that are not here can be compiled for."""
+    """The line on devices that are not here: for which of them kernels can be compiled."""
     found, names = installed(), ", ".join(DEVICES)
     if found is None:
         return f"not here, and compiled for after `explore toolchain mali`: {names}"

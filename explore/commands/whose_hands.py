@@ -21,8 +21,8 @@ EACH = "each"  # in place of a device: one of every kind
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """The hands that build and measure; the function that lists the devices which they own; and the
-    address at which other processes join them, if they are a cluster's (else None)."""
+    """The hands that build and measure, and the function that lists their devices. `cluster` is the
+    address at which other processes join them; None if they are not a cluster's."""
 
     hands: Hands
     devices: Callable[[], Sequence[Device | Broken]]

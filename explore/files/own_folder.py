@@ -108,8 +108,8 @@ class OwnFolder:
             os.close(fd)
 
     def open(self, name: str, flags: int) -> int:
-        """The descriptor of the folder's file of this name; a UserError for links, hard links
-        included."""
+        """The descriptor of the folder's file of this name, opened with these `flags` of the
+        system; a UserError for links, hard links included."""
         with _told(self._named(name)):
             mode = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
             fd = os.open(name, flags | mode, 0o644, dir_fd=self.fd)

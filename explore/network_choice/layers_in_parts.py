@@ -17,8 +17,8 @@ Each = Sequence[Sequence[Option]]
 
 def without_copies(layers: Layers, options: Each) -> tuple[Layers, tuple[tuple[Option, ...], ...]]:
     """The network without those concatenations whose parts can be written straight into the result,
-    and the options of each layer that is left: for a layer that makes a part, those options that
-    can write it there."""
+    and the options of each layer that is left. A layer that makes a part has only those options
+    that can write it there."""
     makers = {layer.output: l for l, layer in enumerate(layers.layers)}
     changed: dict[int, tuple[Layer, tuple[Option, ...]]] = {}
     gone = set[int]()
@@ -35,9 +35,9 @@ def without_copies(layers: Layers, options: Each) -> tuple[Layers, tuple[tuple[O
 def _placed_parts(
     layers: Layers, options: Each, makers: Mapping[str, int], joined: Layer
 ) -> dict[int, tuple[Layer, tuple[Option, ...]]]:
-    """The layers that make the parts of the concatenation `joined`, by number, each as a layer that
-    writes its part into the result, with the options that can; empty if one of the layers cannot.
-    `makers` has the number of the layer that makes each tensor."""
+    """The layers that make the parts of the concatenation `joined`, by number: each as a layer that
+    writes its part into the result, and its options that can do so. Empty if one of the layers
+    cannot. `makers` has, for each tensor, the number of its layer."""
     lengths = layers.joined.get(joined.output, ())
     lives = lives_of(layers)
     reads = Counter(t for layer in layers.layers for _, t in layer.tensors)

@@ -28,8 +28,8 @@ KEEP_RANK = (
 @dataclass(slots=True)
 class _Folding:
     """A graph while its nodes are folded: its constants, how often each tensor is read (`read`),
-    the number of axes of tensors where that is known (`ranks`), and the nodes so far, as a list and
-    by the tensor that they make."""
+    and the number of axes of a tensor (`ranks`), where it is known. The nodes so far are in
+    `nodes`, in order, and in `makers`, by the tensors that they make."""
 
     constants: dict[str, Array]
     read: Counter[str]
@@ -167,8 +167,9 @@ class _Folding:
         return None if limits is None else ("Clip", {"low": limits[0], "high": limits[1]})
 
     def _added(self, node: Node) -> tuple[Node, Node] | None:
-        """A pair: the later one of the convolutions that make the two images which `node` adds, and
-        that convolution with the sum folded into it; None if `node` is no such sum."""
+        """For a node that adds two images: the convolution before it with the sum folded into it,
+        as a pair of the convolution and what replaces it. If convolutions make both images, it is
+        the later one. None if `node` is no such sum."""
         if node.operator not in ("Add", "Sum") or len(node.inputs) != 2:
             return None
         if any(name in self.constants for name in node.inputs):

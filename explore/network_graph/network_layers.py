@@ -39,9 +39,9 @@ IN_ONNX_ORDER = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", *OF_
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer: the node that it was made from (`title`, `operator`), the number of its program, the
-    tensors (by parameter) and constants that the program's parameters are given, and the tensor
-    that it makes, or the part of a tensor (`into`)."""
+    """A layer: the node that it was made from (`title`, `operator`), the number of its program, and
+    what the program's parameters are given (`tensors` and `constants`). Its result is the tensor
+    `output`, or, if `into` is not None, that part of it."""
 
     title: str
     operator: str

@@ -21,9 +21,9 @@ Setup = tuple[int, Device | None, Profile]
 
 @dataclass(slots=True)
 class SharedHands:
-    """The hands that several runs on one device share, with the limits and instructions that they
-    found and the workers that they began, by the arguments for which these were begun. They are a
-    context: at its end, these workers' processes end."""
+    """The hands that several runs on one device share. The limits and instructions of a device are
+    kept once they are found, and so are workers that build, by the arguments for which they were
+    begun. It is a context: at its end, these workers' processes end."""
 
     hands: Hands
     known_limits: dict[str, Mapping[str, float | None]] = field(default_factory=dict)

@@ -9,9 +9,9 @@ from ir.errors import UserError
 
 
 def demand_fits_schema(proto: Any, title: str, opset: int) -> None:
-    """Refuse a node (a `NodeProto` of ONNX's own operators), which messages call `title`, that is
-    not as this version of the operators defines it; an operator that it does not define is left for
-    others to refuse."""
+    """Refuse a node (a `NodeProto` of ONNX's own operators) that is not as version `opset` of the
+    operators defines it; messages call the node `title`. If that version does not define the
+    operator, others refuse it."""
     try:
         schema = onnx.defs.get_schema(proto.op_type, opset, "")
     except onnx.defs.SchemaError:

@@ -207,8 +207,9 @@ def _merged(every: Sequence[tuple[int, ...]], rank: int) -> list[tuple[int, int]
 
 
 def _nest(operands: Sequence[tuple[str, tuple[int, ...]]], names: "count[int]", of: Text) -> str:
-    """The text of nested maps, one for each axis, over the operands (text, sizes), with `of`
-    applied to their numbers; an operand with one element along an axis is read without a map."""
+    """The text of nested maps over the operands (text, sizes), one for each axis, with `of` applied
+    to their numbers; an operand with one element along an axis is read without a map. `names` gives
+    numbers for new variables."""
     left = max(len(dims) for _, dims in operands)
     if left == 0:
         return of([e for e, _ in operands])

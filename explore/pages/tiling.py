@@ -31,8 +31,8 @@ Array = NDArray[np.int64]
 
 @lru_cache(maxsize=256)
 def tiling(plan: Plan) -> list[dict[str, Any]]:
-    """The data, as JSON, on the results that one group makes, and on the cells that it loads, for
-    each kernel of an inference; a kernel whose text cannot be read is left out."""
+    """The data, as JSON, for each kernel of an inference: on the results that one group makes, and
+    on the cells that it loads. A kernel whose text cannot be read is left out."""
     buffers = {b.name: b for b in plan.buffers}
     kernels = [k for k in plan.kernels if not k.prepack]
     return [told for k in kernels if (told := _kernel(k, [buffers[n] for n in k.arguments]))]

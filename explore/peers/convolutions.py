@@ -56,8 +56,8 @@ def readings(
 
 
 def convolutions(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator[Layer]:
-    """The convolutions whose operands fit a program's inputs, and whose result fits its output,
-    which has the shape `out`."""
+    """The convolutions of a program's inputs that give an output of the shape `out`, in any order
+    of the operands and their axes."""
     for (x, w, b), sides in itertools.product(operands(inputs), SIDES):
         for given, image, batched, made, back in readings(x, out, sides):
             for weights in _weights(w, sides):
@@ -122,8 +122,8 @@ def _geometries(
 
 
 def transposed_convolutions(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator[Layer]:
-    """The transposed convolutions, with strides above one, whose operands fit a program's inputs,
-    and whose result fits its output, which has the shape `out`.
+    """The transposed convolutions of a program's inputs, with strides above one, that give an
+    output of the shape `out`.
 
     A program may slide its kernel over an image with zeros between pixels, or add its kernel at
     each pixel; libraries take a kernel of the second kind. So a layer is yielded with the kernel

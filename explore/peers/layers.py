@@ -81,8 +81,7 @@ class Layer:
 
 
 def linear_layers(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator[Layer]:
-    """The linear layers whose operands fit a program's inputs, and whose result fits its output,
-    which has the shape `out`."""
+    """The linear layers of a program's inputs that give an output of the shape `out`."""
     for x, w, b in operands(inputs):
         if w.ndim != 2 or x.ndim > 4:
             continue

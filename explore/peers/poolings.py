@@ -14,8 +14,8 @@ KINDS: tuple[Kind, ...] = ("max pooling", "average pooling")
 
 
 def poolings(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator[Layer]:
-    """The poolings whose operand is the one input of a program, and whose result fits its output,
-    which has the shape `out`."""
+    """The poolings of a program's one input that give an output of the shape `out`; none if it has
+    several inputs."""
     if len(inputs) != 1:
         return
     (x,) = inputs.values()

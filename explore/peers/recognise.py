@@ -20,8 +20,7 @@ Compute = Callable[[Layer], Array]  # a layer's output before its ReLU
 
 
 def layers(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator[Layer]:
-    """All layers whose operands fit a program's inputs, and whose result fits its output, which has
-    the shape `out`."""
+    """All layers of a program's inputs, of any kind, that give an output of the shape `out`."""
     kinds = (linear_layers, convolutions, poolings, transposed_convolutions)
     return chain.from_iterable(kind(inputs, out) for kind in kinds)
 

@@ -115,8 +115,8 @@ def nearest(
     book: RecordBook, identity: Identity, place: Place, before: float | None = None
 ) -> list[Identity]:
     """The identities of other programs in a record book that are nearest to `identity`, the nearest
-    first; only those of which a variant ran on the device `place`, with `before` only before that
-    time."""
+    first. Only programs count of which a variant ran on the device `place`; with `before` (seconds
+    since 1970), only if it ran before that time."""
     known = book.on_device(place.device, place.platform, before)
     far = [(distance(identity, other), n) for n, other in enumerate(known) if other != identity]
     return [known[n] for d, n in sorted(far)[:NEAREST] if d != float("inf")]

@@ -43,9 +43,10 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference between two runs: variants that ran in both, those that fail in the second
-    alone and in the first alone, and each point of the first front beside the quickest variant of
-    the second run that takes no more memory (None: there is none)."""
+    """The difference between two runs: variants that ran in both (`both`), those that fail in the
+    second alone (`broken`) and in the first alone (`mended`). `fronts` has each point of the first
+    front, beside the quickest variant of the second run that takes no more memory (None: there is
+    none). `joined` are the variants of the second front that the first run's front lacks."""
 
     both: tuple[Changed, ...]
     broken: tuple[Record, ...]

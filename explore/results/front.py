@@ -113,7 +113,7 @@ def usable(
 
 def best_first(records: Sequence[Record], count: int) -> list[Record]:
     """The best records, at most `count`: first those on the front, then the front of the others,
-    and so on; after all that can be picked come those that spill registers, and then those that
+    and so on. After all that can be picked come those that spill registers, and last those that
     were only ranked. Of variants with equal kernels there is one."""
     layers = [
         *(usable(records), usable(records, spilling=True)),

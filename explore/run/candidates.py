@@ -220,8 +220,8 @@ def candidates(
 def hinted_tasks(
     program: Program, profile: Profile, options: Options, hints: Sequence[Hint]
 ) -> list[DeriveAt]:
-    """The tasks that derive the forms named by hints, each at all points that the hints name for
-    it; forms that the program does not have are left out."""
+    """The tasks that derive the forms of `hints`, one for each form, at all points that hints name
+    for it. Forms that the program does not have are left out."""
     points = defaultdict[Named, list[tuple[tuple[str, int], ...]]](list)
     for hint in hints:
         points[hint.family, hint.form].append(hint.parameters)

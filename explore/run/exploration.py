@@ -43,10 +43,10 @@ from rewrites.tuning.family import Form
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """The state of one start of a run: its store, program, options and target; the display
-    (`watch`) and the record book (`books`); trusted plans; `begun`, the time by the clock at which
-    it was started; the knowledge that the search begins from (`known`); and the hands that build
-    and measure."""
+    """The state of one start of a run: its store, program, options and target, and the hands that
+    build and measure. `watch` displays the progress, `books` is the record book, `known` the
+    knowledge from it, `plans` are those that may be run, and `begun` is the time by the clock at
+    which it was started."""
 
     store: Store
     program: Program

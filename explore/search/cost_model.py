@@ -15,8 +15,9 @@ _TREES = 48
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model that predicts the error of estimated times, how sure that is, and the chance that a
-    kernel runs."""
+    """A model of kernels: `times` predicts by how much the estimate of a time is wrong, and how
+    sure that is; `success` predicts the chance that a kernel runs (None: no known kernel has
+    failed)."""
 
     times: Any
     success: Any | None  # None when nothing has failed

@@ -100,9 +100,9 @@ def _suited(
     *,
     asked: bool = True,
 ) -> Sequence[Form]:
-    """The forms of a family whose instructions a device has, whose products are not far worse than
-    `max_error` allows (errors of products even out in sums), and which take the `largest` number
-    that inputs may hold.
+    """The forms of a family that are worth trying: a device has their instructions, their products
+    are not far worse than `max_error` allows (errors of products even out in sums), and they take
+    the `largest` number that inputs may hold.
 
     If the device has the instructions of none of these forms, none is suited, unless the family was
     asked for by name (`asked`): then those forms are whose instructions the device can emulate.

@@ -134,9 +134,10 @@ class _Reader:
 
 
 def _merge(branch: Branch, operands: str) -> Made:
-    """The definition of a value that a branch decides: its operands are the condition, the value
-    that comes from the side where it holds, and the value that comes from the other side. If the
-    values do not come from the two sides, it is a definition by `phi`, whose value is unknown."""
+    """The definition of a value that a branch decides, as the text `operands` of a phi tells. Its
+    operands are the branch's condition, the value from the side where the condition holds, and the
+    value from the other side. If the values do not come from these two sides, it is left a phi,
+    whose value is unknown."""
     by_block = {int(block): Operand(int(n)) for block, n in _COMES_FROM.findall(operands)}
     sides = [side for side in (branch.then, branch.otherwise) if side]
     last = [side[-1].number if isinstance(side[-1], Block) else -1 for side in sides]
