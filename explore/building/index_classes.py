@@ -42,14 +42,15 @@ DENSE = 4  # numbers in a range of so many times as many are counted without sor
 
 @dataclass(slots=True)
 class Parts:
-    """The state of taking indices apart into inner + outer: the ids of work-items, and the
-    parameter made for each outer index."""
+    """The state in which indices are divided into inner + outer: `items` are the ids of work-items,
+    which inner indices hold, and `parameters` has the parameter that was made for each outer
+    index."""
 
     items: frozenset[str]  # the variables of work-items
     parameters: dict[Index, Index] = field(default_factory=dict)
 
     def apart(self, x: Index) -> Apart:
-        """The inner and the outer part of the index x; their sum is x."""
+        """The index x divided into an inner and an outer part, whose sum is x."""
         inner, outer = constant(0), constant(x.constant)
         for atom, k in x.terms:
             i, o = self._atom(atom)

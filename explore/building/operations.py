@@ -44,8 +44,8 @@ def multiplications(kernels: Sequence[Kernel]) -> int:
 
 
 def scalings(kernels: Sequence[Kernel], fused: bool = False) -> int:
-    """The number of products of floats by ±2^k that are not part of a fused multiply-add; with
-    `fused`, of those that are, too."""
+    """The number of products of floats by ±2^k, without those that are part of a fused
+    multiply-add; with `fused`, these count as well."""
     ways = ("*", "fma") if fused else ("*",)
     return sum(n * _scalings(e, ways) for k in kernels for n, e in _stored(k))
 

@@ -33,8 +33,8 @@ class Input:
 class Facts:
     """The facts that all variants of a bundle share: the version of its format (`form`), the device
     they were made for, the sha256 of the program, the seed, the largest error of a right result,
-    the number of copies of the inputs (`turns`), bytes of the expected results, and the seconds
-    that a variant may take."""
+    the number of copies of the inputs (`turns`), the bytes of the expected results, and the seconds
+    that a variant may take (`limit_s`)."""
 
     form: int
     made_for: str

@@ -133,7 +133,8 @@ def write_export(
 
 
 def _library(plan: Plan, told: Told) -> Mapping[str, str]:
-    """The files of the library in C, in a folder of their own."""
+    """The files of the library in C, by their paths in the export: they are in a folder of their
+    own."""
     made = library(
         library_name(told.name),
         plan,

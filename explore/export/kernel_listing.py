@@ -20,8 +20,9 @@ ALIGNMENT = "The last index varies fastest; each buffer begins at a multiple of 
 
 
 def listing(plan: Plan, lines: Sequence[str]) -> str:
-    """The OpenCL text of a plan below a comment: these lines, then the buffers with their layouts,
-    and the kernels in the order of their launches, each of which has its title above it too."""
+    """The OpenCL text of a plan below a comment. The comment has these `lines`, the buffers with
+    their layouts, and the kernels with their titles in the order of their launches; each kernel's
+    text has its title above it, too."""
     titles = titles_of(plan)
     launches = [f"{k.name}: {_when(k)}{titles[k.name]}" for k in plan.kernels]
     buffers = [_described(b) for b in plan.buffers]

@@ -63,8 +63,8 @@ def _exact(output: Array, scale: Array, rounding: Array) -> Expected:
 
 
 def _holds(own: OwnFolder, shapes: Sequence[tuple[int, ...]], sha256: str) -> bool:
-    """True if the folder's file exists, is not too long, has this hash, and holds results of these
-    shapes."""
+    """True if the folder's file of right results exists, is not too long, has this hash, and holds
+    results of these shapes."""
     most = ROOM * len(shapes) + 2 * 8 * sum(int(np.prod(shape, dtype=object)) for shape in shapes)
     if not own.is_file(FILE) or os.lstat(FILE, dir_fd=own.fd).st_size > most:
         return False

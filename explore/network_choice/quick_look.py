@@ -104,7 +104,8 @@ def _in_turns(found: Candidates) -> list[int]:
 
 @dataclass(slots=True)
 class _Look:
-    """The measurement of one program's variants, all on the same inputs."""
+    """The measurement of one program's variants in a session, all on the same inputs and by the
+    same clock."""
 
     program: Program
     session: Session

@@ -61,9 +61,9 @@ class _Folding:
             self.ranks[node.outputs[0]] = rank
 
     def _function_of_one(self, node: Node) -> Node:
-        """The node as a function of one tensor, which replaces the nodes between the two; the node
-        itself if it is no such function, if nodes between are read by others too, or if one
-        operator computes it anyway."""
+        """The node as a function of a single tensor, in place of itself and the nodes between it
+        and that tensor. It stays as it is if it is no such function, if other nodes read what the
+        nodes between make, or if one operator computes it anyway."""
         found = function_of_root(node, self.makers, self.constants, self.ranks)
         if found is None:
             return node

@@ -153,8 +153,8 @@ def _promising(records: Sequence[Record], count: int) -> list[int]:
 
 
 def _in_layers(records: Sequence[Record], left: list[int], count: int) -> list[int]:
-    """Numbers of records, at most `count` of those that are `left`: first the front of these, then
-    the front of the others, and so on."""
+    """Numbers of records, at most `count` of those that are `left`: first those on the front of
+    these records, then those on the front of the rest, and so on."""
     found = list[int]()
 
     def cost(i: int) -> tuple[float, float]:

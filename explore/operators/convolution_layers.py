@@ -89,8 +89,8 @@ SUMS = "sums"
 
 
 def _sum(site: Site, f: str, kind: Kind) -> Step:
-    """The step of the second part of `_with_another`: the function f, a text, of each result of the
-    convolution plus the number that is added to it, both read as flat lists."""
+    """The step of the second part that `_with_another` makes: it adds the convolution's results and
+    the other tensor, both read as flat lists, and applies the function f (a text) to each sum."""
     flat = array_type("float32", (kind.elements,))
     given = replace(site.parameters[-1], type=flat)
     sums = Parameter(SUMS, flat, "")

@@ -87,7 +87,8 @@ class Watch:
             self._console.print(Text(f"{done}/{total}  {says}"), soft_wrap=True)
 
     def lost(self, form: LostForm) -> None:
-        """Count a form that was not derived, apart from variants, and print the reason at once."""
+        """Count a form that was not derived, which does not count as a variant, and print the
+        reason at once."""
         self._lost += 1
         if self._live:
             self._live.lost(form)

@@ -162,7 +162,7 @@ def by_id(records: Sequence[Record], id: str) -> Record:
 
 
 def _begins(name: str, text: str) -> bool:
-    """True if a variant's id, or the number at its end, begins with a text."""
+    """True if the variant's id `name`, or the number at its end, begins with the text."""
     return name.startswith(text) or name.rpartition("-")[2].startswith(text)
 
 

@@ -27,7 +27,8 @@ class Waiting:
 class Bench:
     """The one worker on the device (None if the device is not here) and the queue of variants for
     it. Of variants with equal kernels, one is measured for all: `running` are those that are
-    measured or wait, and `equal` has the numbers of the others by the key of their kernels.
+    measured or wait for it, by number, and `equal` has, by the key of their kernels, the numbers of
+    the variants that share their outcomes.
 
     `ceiling` gives the time in nanoseconds above which a variant is hopeless, or None; times are
     converted to the pace `usual_ns`.

@@ -89,7 +89,8 @@ class Candidates:
             self.form_of.append(form)
 
     def task(self, number: int) -> Task:
-        """The build worker's task for one candidate: its form's program, and its parameters."""
+        """The build worker's task for the candidate of this number: its form's program, and its
+        parameters."""
         form = self.forms[self.form_of[number]]
         return Task(number, form.program, self.variants[number].parameters)
 

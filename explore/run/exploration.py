@@ -185,7 +185,8 @@ class Exploration:
 
 
 def _lost(store: Store, watch: Watch, form: Form, failed: Failed) -> None:
-    """Show and store that a form could not be derived; it is stored apart from variants."""
+    """Show and store that a form could not be derived; it is stored in a table of its own, not
+    among the variants."""
     words = " ".join(form.words)
     lost = LostForm(form.family, words, failed.reason, failed.detail, failed.timed_out)
     store.add_lost_form(lost)

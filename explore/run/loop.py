@@ -78,8 +78,9 @@ class Loop:
 
     def _build(self, to_the_end: bool = False) -> None:
         """Build the round's variants, and hand them on in their order. On devices whose times
-        builds do not disturb, it returns when no candidate waits for a worker and the next round is
-        known, so that one long build does not hold up the others."""
+        builds do not disturb, it may return before the last build is done: as soon as no candidate
+        waits for a worker and the next round is known. So one long build does not hold up the next
+        round. With `to_the_end`, it waits for all builds."""
         while not self.builds.complete():
             self._handed_on()
             early = self.overlap and not to_the_end and not self.clock.late()
@@ -100,7 +101,7 @@ class Loop:
 
     def _handed_on(self) -> bool:
         """Hand on what was built, in the order of the rounds; returns True if there was something.
-        Where builds disturb times, all have to be done."""
+        Where builds disturb times, nothing is handed on before all builds are done."""
         if self.builds.workers.pending and not self.overlap:
             return False
         ready = list(self.builds.ready())

@@ -28,7 +28,8 @@ class Replay:
         return Replay(tuple(r for r in latest(records) if r.variant.derivation))
 
     def search(self, strategy: Strategy, seed: int, budget: int) -> Search:
-        """The search over the recorded variants, as a run of `budget` variants would do it."""
+        """The search over the recorded variants, as a run of `budget` variants with this strategy
+        and seed would do it."""
         variants = [record.variant for record in self.records]
         return search_over(variants, self._memory(), strategy, seed, budget)
 

@@ -93,8 +93,8 @@ def derive(task: Derive) -> Derived | Inapplicable:
 
 
 def likely(made: LoweredForm, drawn: list[Point], count: int, seen: Seen) -> list[Point]:
-    """The first of the points `drawn`, and those of the others that are quickest by the cost model:
-    `count` in all, or fewer if there are not so many."""
+    """At most `count` of the points `drawn`: the first ones for one half, and for the other half
+    those of the rest that are quickest by the cost model."""
     known, device = made.quantities, made.profile
 
     def rough(point: Point) -> float:

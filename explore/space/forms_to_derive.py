@@ -71,11 +71,11 @@ def tasks(
 
 
 def others(todo: Sequence[Derive]) -> list[Derive]:
-    """The tasks for all other forms of the families in `todo`, in the order in which they would be
-    drawn.
+    """The tasks for the forms that `todo` lacks, of the families in it, in the order in which they
+    would be drawn.
 
-    Each draws half as many points: once it is derived, the good points of its family are tried in
-    it too.
+    A task draws half as many points as those in `todo`: once its form is derived, the good points
+    of its family are tried in it, too.
     """
     known = {(task.form.family, task.form.name) for task in todo}
     return [

@@ -41,8 +41,9 @@ def _of_blocks(machine: dict[int, Counter[str]], often: dict[int, float]) -> dic
 
 
 def _by_share(kernel: Shader, often: dict[int, float], found: Statistics) -> dict[str, float]:
-    """The work of an item for compilers that print no blocks of instructions: a share of the
-    instructions printed, as large as the share of the kernel's operations that are carried out."""
+    """The work of an item for compilers that print no blocks of instructions. Its instructions are
+    a share of those printed: as large as the share of the kernel's operations that an item carries
+    out on average."""
     stand = does = products = messages = 0.0
     for block in blocks(kernel.body):
         n, times = float(block.operations.total()), often.get(block.number, 0.0)

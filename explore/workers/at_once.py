@@ -20,7 +20,8 @@ def at_once(function: Callable[[T], int], tasks: Sequence[T]) -> list[int]:
     own; what it prints is printed here, each line after the task's number.
 
     If this process is interrupted, it interrupts each task's process once and waits for it. If this
-    process dies, they are interrupted, too."""
+    process dies, the tasks' processes are interrupted, too.
+    """
     context = get_context("spawn")  # a fork of a process with threads is not safe
     begun = []
     for task in tasks:

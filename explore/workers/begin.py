@@ -44,7 +44,7 @@ class Spawned:
         return self._process.pid
 
     def wait(self, timeout: float) -> int | None:
-        """The exit status; None if the worker has not ended after so many seconds."""
+        """The exit status; None if the worker has not ended after `timeout` seconds."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self._process.wait(timeout)
         return None

@@ -35,7 +35,7 @@ class Worker:
         return f"worker died {ending(status, self.last_words())}"
 
     def last_words(self, most: int = 4000) -> str:
-        """The end of the child's error output, at most so many bytes of it."""
+        """The end of the child's error output, at most `most` bytes of it."""
         size = self._complaints.seek(0, os.SEEK_END)
         self._complaints.seek(max(0, size - most))
         return self._complaints.read().decode(errors="replace")

@@ -32,14 +32,14 @@ class Forked:
         self._status: int | None = None
 
     def pid(self, timeout: float = 0.0) -> int | None:
-        """The process id; None if the worker has not started after so many seconds."""
+        """The process id; None if the worker has not started after `timeout` seconds."""
         if self._pid is None:
             self._pid = self._next(timeout)
         return self._pid
 
     def wait(self, timeout: float) -> int | None:
-        """The exit status as `subprocess` gives it; None if the worker has not ended after so many
-        seconds."""
+        """The exit status as `subprocess` gives it; None if the worker has not ended after
+        `timeout` seconds."""
         if self._status is None and self.pid(timeout) is not None:
             self._status = self._next(timeout)
         return self._status
