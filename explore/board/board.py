@@ -110,7 +110,8 @@ class Board:
             return receive(connection).checked
 
     def limits(self, device: Device) -> Mapping[str, float | None]:
-        """The limits of the board's device, measured there."""
+        """The limits of the board's device by their names in `Bounds`, measured there; None for
+        what could not be measured."""
         found = self._asked("limits")
         number = partial(found.number, most=NEVER * 1e3)
         return {name: found.maybe(name, number) for name in LIMITS}

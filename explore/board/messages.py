@@ -69,8 +69,8 @@ def receive(connection: "Connection[Any, Any]") -> Message:
 
 
 def _arrays(head: Fields, body: memoryview) -> dict[str, Array]:
-    """The arrays that the head of a message describes, read from the bytes after it; Damaged if
-    their lengths do not agree."""
+    """The arrays, by name, that the head of a message describes, read from the bytes after it;
+    Damaged if their lengths do not agree."""
     found: dict[str, Array] = {}
     for entry in head.each("arrays", MOST_ARRAYS):
         match entry.values["value"]:

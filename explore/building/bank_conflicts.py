@@ -64,7 +64,7 @@ def _items(kernel: Kernel) -> Values:
 
 
 def _of_lanes(index: Words, holds: Words, a: Access) -> Words:
-    """For each row of `index`, the turns that the sub-groups of a group wait for at the access a.
+    """The turns that the sub-groups of a group wait for at the access a, for each row of `index`.
 
     A row has the element that each work-item accesses, in one iteration of one group; `holds` tells
     which of them make the access.

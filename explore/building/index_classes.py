@@ -187,8 +187,9 @@ def _distinct(found: Sequence[Numbers], often: Numbers) -> tuple[list[Numbers], 
 
 
 def _counted(code: Numbers, span: int, often: Numbers) -> tuple[NDArray[np.intp], Numbers]:
-    """For each distinct number in `code`, in ascending order: a position where it stands, and the
-    sum of `often` over all positions where it stands. All numbers are below `span`."""
+    """The distinct numbers in `code`, in ascending order, as two arrays: for each number, a
+    position where it stands, and the sum of `often` over all positions where it stands. All numbers
+    are below `span`."""
     if span > DENSE * code.size:
         _, places, which = np.unique(code, return_index=True, return_inverse=True)
         return places, np.bincount(which.reshape(-1), often).astype(np.int64)

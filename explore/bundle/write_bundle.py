@@ -104,7 +104,8 @@ def _entry(number: int, record: Record, plan: Plan) -> Entry:
 def _described(
     facts: Facts, program: BundledProgram, entries: Sequence[Entry]
 ) -> Mapping[str, Any]:
-    """The contents of bundle.json."""
+    """The contents of a bundle's file bundle.json: its facts, its program's inputs, and its
+    variants."""
     return {
         "bundle": facts.form,
         "made_for": facts.made_for,

@@ -136,7 +136,8 @@ class Cluster:
         return tuple(self._by_an_owner(own_instructions, device))
 
     def limits(self, device: Device) -> Mapping[str, float | None]:
-        """The limits of a device, measured by a worker that owns one of its kind."""
+        """The limits of a device by their names in `Bounds`, measured by a worker that owns one of
+        its kind; None for what could not be measured."""
         return dict(self._by_an_owner(roofline, device))
 
     def _by_an_owner(self, ask: Callable[[Device], Any], device: Device) -> Any:

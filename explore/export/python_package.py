@@ -27,8 +27,8 @@ packages = ["@NAME@"]
 def python_package(
     name: str, plan: Plan, *, title: str, said: str, kernels: str
 ) -> Mapping[str, str]:
-    """The files of the package `name` that runs a plan; `said` is the text of its `plan.json`,
-    `kernels` that of its kernels."""
+    """The files of the package `name` that runs a plan, by their paths; `title` stands in its
+    texts, `said` is the text of its `plan.json`, `kernels` that of its kernels."""
     values = {
         "NAME": name,
         "TITLE": " ".join(title.split()).replace("\\", "/").replace('"', "'"),

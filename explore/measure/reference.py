@@ -91,8 +91,8 @@ def demand_arrays(program: Program) -> Program:
 
 
 def inputs_of(program: Program, seed: int, integers: bool = False) -> dict[str, Array]:
-    """The inputs of a program for a seed: reals spread evenly over -1 to 1, or whole numbers if
-    `integers`."""
+    """The inputs of a program for a seed, by the names of its parameters: reals spread evenly over
+    -1 to 1, or whole numbers if `integers`."""
     drawn = random_inputs(program, seed, integers)
     return {name: np.asarray(data) for name, data in drawn.items()}
 
@@ -162,7 +162,7 @@ def _unit(narrow: Format) -> float:
 
 
 def _narrowest(e: Expr) -> Format | None:
-    """The format of the narrowest real numbers that e computes, if they are narrower than
+    """The format of the narrowest real numbers that e computes; None if they are not narrower than
     floats."""
     computed = (type_of(s) for s in subterms(e) if isinstance(s, Unary | Binary))
     narrow = {t.name for t in map(narrow_real, computed) if t is not None}

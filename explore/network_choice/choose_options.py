@@ -59,8 +59,8 @@ class Chooser:
 
     @staticmethod
     def of(layers: Layers, options: Options) -> "Chooser":
-        """The programme, from the options of each of the network's programs; layers whose results
-        are joined write them where they belong, if they can."""
+        """The programme, from the options of each of the network's programs. A layer whose result
+        is a part of a concatenation writes it there at once, if the layer can."""
         layers, of_layers = without_copies(layers, [options[x.program] for x in layers.layers])
         live = LiveTensors.of(layers)
         moments = tuple(

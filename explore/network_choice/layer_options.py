@@ -35,7 +35,8 @@ class Option:
 
     @property
     def kept_bytes(self) -> int:
-        """The bytes of constants, as given or packed, that stay as long as the network does."""
+        """The bytes of constants, either as given or packed, that stay as long as the network
+        does."""
         read = {n for k in self.plan.kernels if not k.prepack for n in k.arguments}
         return sum(
             b.bytes

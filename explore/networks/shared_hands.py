@@ -57,7 +57,8 @@ class SharedHands:
         return self.known_instructions[key]
 
     def limits(self, device: Device) -> Mapping[str, float | None]:
-        """The limits of the device, measured once."""
+        """The limits of the device by their names in `Bounds`, measured once; None for what could
+        not be measured."""
         key = repr(device)
         if key not in self.known_limits:
             self.known_limits[key] = self.hands.limits(device)

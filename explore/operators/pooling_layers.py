@@ -76,7 +76,7 @@ def _pooled(site: Site, windows: Windows, value: str, f: Callable[[str], str]) -
 
 
 def _counted(windows: Windows, given: tuple[int, ...], pads_count: bool) -> Array:
-    """For each window, the number by which an average pooling divides its sum: how many of its
+    """The number by which an average pooling divides its sum, for each window: how many of its
     elements lie in the array of sizes `given` or, with `pads_count`, in the padding that the node
     asks for."""
     counts = np.ones(windows.counts)

@@ -25,7 +25,7 @@ class Windows:
 
     @property
     def span(self) -> tuple[int, ...]:
-        """For each axis, the number of places from a window's first element to its last."""
+        """The number of places from a window's first element to its last, for each axis."""
         return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.apart, strict=True))
 
     @property
@@ -116,9 +116,9 @@ def _pads(
 
 
 def image_text(site: Site, n: int) -> tuple[str, bool]:
-    """The text of input n as an image: rows of pixels of channels, or channels of rows, as it is
-    stored; a list becomes an image of one row. True if there are several images, along the first
-    axis."""
+    """A pair: the text of input n as an image, and True if there are several images, along the
+    first axis. An image is rows of pixels of channels, or channels of rows, as it is stored; a list
+    becomes an image of one row."""
     x = site.tensor(n)
     batch, channels, *spatial = x.shape
     dims = [1, *spatial] if len(spatial) == 1 else spatial

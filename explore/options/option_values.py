@@ -14,11 +14,12 @@ from ir.text.suggest import no_such
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How users give an option on the command line: its flag, the function that reads its text, and
-    its help.
+    """The way in which users give an option on the command line: its flag, the function that reads
+    its text, and its help.
 
     An option with `several` can be repeated; its function gives a tuple of entries for each text.
-    `usual` is what help says of the case that the option is not given; empty if it says nothing."""
+    `usual` is what help says of the case that the option is not given; empty if it says nothing.
+    """
 
     flag: str
     read: Callable[[str], Any]

@@ -280,7 +280,7 @@ def _with_default(way: Way, default: object) -> Way:
 
 
 def peer_named(name: str) -> PeerName:
-    """The name of a peer; a user's error lists the peers if there is none of this name."""
+    """The name of a peer; a UserError lists the peers if there is none of this name."""
     demand_one("peer", name, PEERS)
     return cast(PeerName, name)
 

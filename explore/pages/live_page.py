@@ -159,8 +159,8 @@ class LivePage:
                 self._pages -= 1
 
     def _after(self, number: int) -> State:
-        """The latest state, as soon as its number is larger than `number`, or after some seconds in
-        any case."""
+        """The latest state, as soon as its number is larger than `number`; after some seconds, the
+        latest state even if it is not."""
         with self._changed:
             self._changed.wait_for(lambda: self._state.number > number, ALIVE)
             return self._state

@@ -150,7 +150,7 @@ def _run(
 
 
 def _words(found: Sequence[Record]) -> dict[str, str]:
-    """The parameters of these variants in words."""
+    """The parameters of these variants in words, by the parameter's name."""
     names = {name for record in found for name, _ in record.variant.parameters}
     return {name: WORDS[name] for name in sorted(names) if name in WORDS}
 

@@ -142,9 +142,9 @@ def _coordinates(cells: Array, shape: Sequence[int]) -> tuple[Array, ...]:
 
 
 def _picture(cells: Array, values: Array, shape: Sequence[int]) -> dict[str, Any]:
-    """The picture of values in cells of an array, along the two dimensions that show the most
-    different values (and, of several, the most cells); along the other dimensions it is cut at the
-    first cell. -1 where there is no cell."""
+    """The picture, as JSON data, of values in cells of an array, along the two dimensions that show
+    the most different values (and, of several, the most cells). Along the other dimensions it is
+    cut at the first cell. It has -1 where there is no cell."""
     axes = _coordinates(cells, shape)
     lows = [int(axis.min()) for axis in axes]
     extents = [int(axis.max()) - low + 1 for axis, low in zip(axes, lows, strict=True)]

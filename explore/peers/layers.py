@@ -92,7 +92,8 @@ def linear_layers(inputs: Mapping[str, Array], out: tuple[int, ...]) -> Iterator
 
 
 def operands(inputs: Mapping[str, Array]) -> Iterator[tuple[Array, Array, Array | None]]:
-    """The ways to take inputs as an image, weights and, if there is a third input, biases."""
+    """The ways to take inputs as an image, weights and biases; the biases are None if there is no
+    third input."""
     for x, w in itertools.permutations(inputs.values(), 2):
         rest = [a for a in inputs.values() if a is not x and a is not w]
         if len(rest) <= 1 and all(a.ndim == 1 for a in rest):

@@ -46,7 +46,8 @@ class Recalled:
 
     @property
     def first(self) -> tuple[Hint, ...]:
-        """The hints in the order in which they are tried: the known front, then the others."""
+        """The hints in the order in which they are tried: first those of the known front, then all
+        others."""
         return tuple(dict.fromkeys([*map(hint_of, self.again), *self.hints]))
 
     def budget(self, variants: int) -> int:

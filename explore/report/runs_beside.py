@@ -27,8 +27,8 @@ def _program(run: Path) -> str:
 
 
 def told_side_by_side(folder: Path) -> None:
-    """If a folder has runs in its sub-folders, print their fronts side by side, and write the page
-    on them."""
+    """Print the fronts of the runs in a folder's sub-folders side by side, and write the page on
+    them; do nothing if there are no such runs."""
     if runs_in(folder):
         print("\n".join(lines_beside(folder)))
         print(f"report: {write_beside(folder, folder / REPORT)}")
@@ -47,8 +47,8 @@ def write_beside(folder: Path, file: Path) -> Path:
 
 
 def _sides(folder: Path) -> Iterator[tuple[str, Side]]:
-    """For each run in a sub-folder of a folder, the name of its program, and its side of the
-    comparison."""
+    """The runs in the sub-folders of a folder: for each, the name of its program, and its side of
+    the comparison."""
     for inner in runs_in(folder):
         with Store.read(inner) as store:
             known, records = store.environment, store.records()

@@ -42,7 +42,8 @@ def _brief(term: Expr) -> str:
 
 
 def stages_of(steps: Sequence[Step]) -> tuple[Told, ...]:
-    """The stages of a stored derivation; runs of earlier versions have none."""
+    """The stages of a stored derivation, in order; none if it was stored by an earlier version,
+    which had no stages."""
     return tuple(
         Told(begun.name, n, n + begun.steps, begun.before, begun.after)
         for n, step in enumerate(steps)

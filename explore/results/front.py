@@ -38,7 +38,7 @@ def _of_code(record: Record, number: Callable[[KernelCode], float]) -> float | N
 
 
 def objectives(names: Sequence[str]) -> tuple[Objective, ...]:
-    """The objectives of a front from their names; an unknown name is a user's error."""
+    """The objectives of a front from their names; an unknown name is a UserError."""
     for name in names:
         if name not in _VALUE:
             raise no_such("objective", name, _VALUE)

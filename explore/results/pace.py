@@ -126,7 +126,7 @@ def peers_at_pace(peers: Sequence[Peer], usual: float | None) -> list[Peer]:
 
 
 def usual_of(records: Sequence[Record]) -> float | None:
-    """The pace that is usual among records."""
+    """The pace that is usual among records; None if none of them has a time of the yardstick."""
     return usual_ns([y for r in records if (y := _yardstick(r)) is not None])
 
 

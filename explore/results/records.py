@@ -138,7 +138,7 @@ class Predicted:
 
     @property
     def spills(self) -> int | None:
-        """How many registers the kernels move to memory and back; None if they were not
+        """The number of registers that the kernels move to memory and back; None if they were not
         compiled."""
         return sum(c.spills + c.fills for c in self.code) if self.code else None
 
@@ -231,7 +231,7 @@ class Bounds:
     @property
     def roofline_ns(self) -> float | None:
         """The roofline in nanoseconds: the longer of the times that arithmetic and memory need at
-        their peaks."""
+        their peaks, or the one of them that is known; None if neither is."""
         compute = _ratio(self.flops, self.peak_flops)
         memory = _ratio(self.io_bytes, self.bandwidth)
         known = [t * 1e9 for t in (compute, memory) if t is not None]

@@ -188,7 +188,7 @@ def candidates(
     known: Recalled = NOTHING,
     saw: Saw = lambda done, total: None,
 ) -> Candidates:
-    """The candidates that the options ask for; a user's error if there are none.
+    """The candidates that the options ask for; a UserError if there are none.
 
     The candidates that the record book names come first, where they are legal; apart from these, no
     variant that was tried before is a candidate. `saw` is told how many forms are derived, and how

@@ -132,7 +132,7 @@ def stored_profile(stored: Environment, options: Options) -> Profile:
 
 
 def device_of(stored: Environment) -> Device:
-    """The device that a run was made on; a user's error if it is not here."""
+    """The device that a run was made on; a UserError if it is not here."""
     found = _likest(stored, devices)
     if found is None:
         raise UserError(

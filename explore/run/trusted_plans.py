@@ -41,7 +41,7 @@ class TrustedPlans:
         return self.all([record])[0]
 
     def all(self, records: Sequence[Record]) -> list[Plan]:
-        """The trusted plans of several variants; a user's error names the first that is not to be
+        """The trusted plans of several variants; a UserError names the first that is not to be
         trusted."""
         todo = [r.variant for r in records if r.variant.id not in self.made]
         for variant, found in self._again([_compiled(variant) for variant in todo]):

@@ -38,7 +38,8 @@ class Here:
         return own_instructions(device)
 
     def limits(self, device: Device) -> Mapping[str, float | None]:
-        """The limits of a device, measured."""
+        """The limits of a device by their names in `Bounds`, measured here; None for what could not
+        be measured."""
         return roofline(device)
 
 
@@ -64,7 +65,8 @@ class Knowing:
         return self.facts.instructions
 
     def limits(self, device: Device) -> Mapping[str, float | None]:
-        """The limits of the device, as the facts have them."""
+        """The limits of the device by their names in `Bounds`, as the facts have them; None for
+        what could not be measured."""
         return self.facts.limits
 
 

@@ -40,8 +40,8 @@ class Model:
         return Model(forest(good, errors, 2), None if ran.all() else forest(known, ran, 3))
 
     def predict(self, features: Floats) -> tuple[Floats, Floats, Floats]:
-        """For each row of features: the mean and the deviation of the log of the estimate's error,
-        and the chance that the kernel runs."""
+        """Three arrays, with a number for each row of features: the mean and the deviation of the
+        log of the estimate's error, and the chance that the kernel runs."""
         rows = np.ascontiguousarray(features, dtype=np.float32)
         trees = np.stack([tree.predict(rows) for tree in self.times.estimators_])
         chance = np.ones(len(rows)) if self.success is None else self.success.predict(rows)

@@ -60,7 +60,8 @@ def outlook(
 
 
 def _of_kernels(table: KernelTable, taken: Mapping[int, Sequence[float]]) -> dict[int, list[float]]:
-    """For each kernel, its times in the candidates that ran, whose kernels' times are `taken`."""
+    """The times of each kernel in the candidates that ran, by its row; `taken` has the times of
+    each candidate's kernels."""
     times = defaultdict[int, list[float]](list)
     for i, each in taken.items():
         for k, time in zip(table.kernels_of(i), each, strict=True):

@@ -83,7 +83,7 @@ class Derivations:
         return [self.done.pop(_key(task.form)) for task in todo]
 
     def took(self, done: Done[Any, Any]) -> bool:
-        """Take in a finished task if it is a form that was derived; returns True if it is."""
+        """Take in a finished task if it was the derivation of a form; returns True if it was."""
         if not isinstance(done.task, Derive | DeriveAt):
             return False
         form, result = done.task.form, done.result

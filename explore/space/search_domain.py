@@ -27,8 +27,8 @@ class Narrowed:
 
 
 def shares(forms: Iterable[tuple[str, int, int | None]]) -> tuple[Narrowed, ...]:
-    """For each family the number of its points in a domain and the number of all, summed over its
-    forms, which are given as (family, points in the domain, all points)."""
+    """The number of points of each family in a domain, and the number of all its points, summed
+    over its forms. Forms are given as (family, points in the domain, all points)."""
     found: dict[str, Narrowed] = {}
     for family, left, whole in forms:
         old = found.get(family, Narrowed(family, 0, None))

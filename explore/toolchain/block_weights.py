@@ -1,4 +1,4 @@
-"""How often a work-item carries out each block of a kernel, on average.
+"""The number of times that a work-item carries out each block of a kernel, on average.
 
 Loops of our kernels count from 0 by one. So the number of a loop's turns is the constant that its
 counter is compared with where the loop ends; branches are taken as often as their conditions hold

@@ -1,4 +1,4 @@
-"""What Mesa's compilers print of a kernel, read as numbers: a line of statistics for Mali, several
+"""The statistics that Mesa's compilers print of a kernel, read as numbers: a line for Mali, several
 for Adreno.
 
 A kernel that asks for global ids is compiled twice, with an offset and without; the last is what is

@@ -76,7 +76,7 @@ class Values:
         return lanes[at] if 0 <= at < len(lanes) else None
 
     def lanes(self, number: int) -> tuple[Known, ...]:
-        """The values of all lanes of a definition."""
+        """The values of all lanes of the definition with this number; None for an unknown one."""
         if number in self.counters:
             return (self.counters[number],)
         if number not in self.known:

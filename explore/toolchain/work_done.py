@@ -1,4 +1,4 @@
-"""What a work-item carries out of a kernel's code, on average: instructions, those of each unit,
+"""The work that a work-item does by a kernel's code, on average: instructions, those of each unit,
 multiply-adds, messages to memory, and the words that these move."""
 
 from collections import Counter

@@ -27,4 +27,5 @@ class Hands(Protocol):
         """The names of the instructions that a device really has, found by running each there."""
 
     def limits(self, device: Device) -> Mapping[str, float | None]:
-        """The limits of a device, measured, by their names in `Bounds`."""
+        """The limits of a device by their names in `Bounds`, measured; None for what could not be
+        measured."""
