@@ -149,8 +149,8 @@ class _Judge:
             raise Damaged(f"{claim.id}: expected {SAMPLES} samples of each result")
 
     def _demand_error(self, error: float) -> None:
-        """Raise Damaged if the samples alone have a larger error than `error`, the claimed one of
-        all results."""
+        """Raise Damaged if the samples have a larger error than `error`, which is the claimed error
+        of all results."""
         for k, taken in enumerate(self.claim.samples):
             right = self.program.right.outputs[k].ravel()
             places = np.unique(self.program.places(k), return_index=True)

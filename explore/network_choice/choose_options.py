@@ -146,8 +146,8 @@ class Chooser:
         return self.outside + sum(o.kept_bytes for o in chosen) + worst
 
     def _solved(self, budget: int | None) -> tuple[list[int], float] | None:
-        """The numbers of the options that take the least time within a budget, or without one the
-        least memory, and the gap that is left; None if none is within it."""
+        """The numbers of the options that take the least time within a budget (None: that take the
+        least memory), and the gap that is left; None if no choice is within the budget."""
         from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
 
         every = [(l, o) for l, each in enumerate(self.options) for o in range(len(each))]

@@ -82,7 +82,8 @@ class Layers:
         return size if part is None else size // part.whole * part.each
 
     def uses(self, program: int) -> list[Layer]:
-        """The layers that have this program, or may have it as one of two parts."""
+        """The layers that have the program of this number, or that may have it as one of two
+        parts."""
         return [
             layer
             for layer in self.layers

@@ -53,9 +53,9 @@ def quickly(
     tell: Tell = lambda n, o: None,
     clock: Clock = time.perf_counter_ns,
 ) -> Options:
-    """The options of a network's programs without a run's folder: by estimates if `tried` is 0,
-    else the best of `tried` variants of each that are measured by the `clock`. tell(number,
-    options) is called after each program."""
+    """The options of a network's programs without a run's folder: by estimates if `tried` is 0.
+    Otherwise `tried` variants of each program are measured by the `clock`, and the best of them are
+    its options. tell(number, options) is called after each program."""
     if not tried:
         return estimated(layers, target, session, tell)
     hands = Here()

@@ -63,7 +63,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A network: each node comes after those whose results it reads."""
+    """A model's network: the kinds of its inputs, by name, the names of its outputs, the arrays of
+    its constants, by name, and its nodes, of which each comes after those whose results it reads.
+    `opset` is the version of ONNX's operators."""
 
     name: str
     opset: int

@@ -73,7 +73,7 @@ class Candidates:
     learned: Sequence[Record] = ()  # of other runs
 
     def take(self, derived: Derived) -> None:
-        """Add a derived form and the points that were drawn of it."""
+        """Add a derived form, and as candidates the points that were drawn of it."""
         self.forms.append(Taken.of(derived.lowered))
         self.legal += derived.count
         for variant, memory in zip(derived.variants, derived.memory, strict=True):

@@ -22,8 +22,8 @@ STEP = math.log(1.03)  # times closer than this are one: noise must not turn the
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """The forecast of each candidate: the log of its time, its deviation, and the chance that it
-    runs."""
+    """The forecast of each candidate: the log of its time (`mean`), the deviation of this log
+    (`spread`), and the chance that the candidate runs."""
 
     mean: Floats
     spread: Floats

@@ -96,7 +96,8 @@ class KernelTable:
         return [float(part) for part in time * rough / rough.sum()]
 
     def total(self, logs: Floats) -> Floats:
-        """The log of each candidate's time, from those of all kernels."""
+        """The log of each candidate's time, the sum of its kernels' times; `logs` are the logs of
+        the times of all rows."""
         return np.log(np.add.reduceat(np.exp(logs)[self.row_of], self.start_of))
 
 

@@ -112,7 +112,7 @@ class Search:
 
     def tell(self, candidate: int, time: float | None, each: Sequence[float] = ()) -> None:
         """Take in a candidate's time, in any unit (None: it failed), and `each`, the times of its
-        kernels, if known.
+        kernels (empty: not known).
 
         If the table does not have as many kernels for it, the time is divided among those of the
         table.

@@ -56,7 +56,8 @@ class PrivateApt:
         self._run("apt-get", "update")
 
     def files(self, packages: Sequence[str]) -> list[PackageFile]:
-        """The files of packages and of all that they need."""
+        """The files of packages and of all packages that they need, as the release's index has
+        them."""
         said = self._run("apt-get", "install", "--print-uris", *packages)
         found = [PackageFile(m["file"], int(m["bytes"]), m["sum"]) for m in LINE.finditer(said)]
         if not found:

@@ -117,7 +117,8 @@ class Values:
         return tuple(lanes[n] if 0 <= n < len(lanes) else None for n in wanted)
 
     def _is_base(self, load: Made) -> bool:
-        """True if a load from the kernel's arguments reads an offset that is added to ids."""
+        """True if the definition `load`, a load from the kernel's arguments, reads an offset that
+        is added to ids."""
         at = self.made.get(load.operands[-1].number) if load.operands else None
         return at is not None and not self.bases.isdisjoint(at.numbers[:1])
 

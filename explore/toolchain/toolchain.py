@@ -19,7 +19,8 @@ MOST = 64 << 20  # bytes of what a program says
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A toolchain in a folder; of two with one `identity`, the compilers say the same of a text."""
+    """A toolchain in a folder, with words that name its compiler. Two toolchains with the same
+    `identity` compile a text alike."""
 
     folder: Path
     identity: str

@@ -72,8 +72,8 @@ class Pool(Generic[T, R]):
         self._dispatch()
 
     def results(self, timeout: float | None = None) -> list[Done[T, R]]:
-        """The tasks that finished, after waiting up to `timeout` seconds for the first; for ever if
-        None."""
+        """The tasks that finished, after waiting up to `timeout` seconds (None: without limit) for
+        the first."""
         return [done for _, done in wait_any([self], timeout)]
 
     def map(self, tasks: Sequence[T], timeout: float | None = None) -> Iterator[Done[T, R]]:
