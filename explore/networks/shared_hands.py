@@ -67,8 +67,8 @@ class SharedHands:
 
 @dataclass(slots=True)
 class _Lent:
-    """Shared workers as one run sees them: closing them ends their processes only if these are
-    busy."""
+    """The workers that `owner` has under `key`, as one run sees them: closing them ends their
+    processes only if these are busy."""
 
     owner: SharedHands
     key: Setup

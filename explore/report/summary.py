@@ -81,7 +81,8 @@ def _pace(outcome: Measured) -> Iterator[tuple[str, str]]:
 
 
 def _device_times(record: Record) -> Iterator[tuple[str, str]]:
-    """The fact (name, text) of the kernels' device times and their sum."""
+    """The fact (name, text) of the kernels' device times and their sum; none if these are not
+    known."""
     outcome, plan = record.outcome, record.variant.plan
     if not isinstance(outcome, Measured) or plan is None or not outcome.kernels_ns:
         return

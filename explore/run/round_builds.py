@@ -18,8 +18,9 @@ from explore.workers.workers import Workers
 @dataclass(slots=True)
 class RoundBuilds:
     """The candidates of a round that workers build, after those left over from the round before:
-    `given` counts those of the round that the workers have, and `made` has what was built. A
-    candidate whose outcome an earlier start of the run stored (`before`) is not built again."""
+    `round` are their numbers, `given` tells how many of these `ready` has handed out, and `made`
+    has what was built. A candidate whose outcome an earlier start of the run stored (`before`) is
+    not built again."""
 
     candidates: Candidates
     deriving: Derivations  # whose workers build, too

@@ -50,6 +50,6 @@ def _row(variant: Variant, kernel: Features) -> dict[str, float]:
 
 
 def _tame(values: Floats) -> Floats:
-    """The values with infinities, and numbers too large for 32-bit floats, replaced, since trees do
-    not accept them."""
+    """The values with numbers that trees do not accept replaced: missing ones by -1, infinite and
+    very large ones by numbers that 32-bit floats hold."""
     return np.clip(np.nan_to_num(values, nan=-1.0), -1e30, 1e30)
