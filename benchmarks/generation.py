@@ -36,8 +36,9 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """The numbers of forms, of candidates and of those made (`sample`, of which `failed` failed),
-    and the seconds of processor time to derive the forms and to make the sample."""
+    """How many forms were derived, in `derive_s` seconds of processor time; how many candidates
+    they have; and how many of these, the `sample`, were made, in `make_s` seconds. `failed` of the
+    sample could not be made."""
 
     forms: int
     candidates: int

@@ -178,8 +178,8 @@ Verdict = tuple[str, str, float, str]  # family, verdict, error, words
 
 
 def _on_device(device: str | None, file: Path) -> list[Verdict]:
-    """The verdicts on all tries in a file, made on a device by a process apart. If a try ends that
-    process, its verdict is `crashed`, and a new process goes on after it."""
+    """The verdicts on all tries in a file, made on a device by a child process. If a try ends that
+    process, the verdict on it is `crashed`, and a new process goes on with the next try."""
     done = pickle.loads(gzip.decompress(file.read_bytes()))
     told: list[Verdict] = [(family, "refused", 0.0, "") for family in done.refused]
     first = 0
@@ -210,8 +210,8 @@ def _verdicts(done: Tries, first: int, device: str | None) -> Iterator[Verdict]:
 
 
 def _apart(f: Callable[[], Iterator[Any]], seconds: float | None) -> Iterator[Any]:
-    """The values that f yields, computed in a process apart, which is killed in the end. There are
-    fewer if that process ends early, or takes longer than so many seconds for a value."""
+    """The values that f yields, computed in a child process, which is killed in the end. There are
+    fewer if the process ends early, or takes longer than `seconds` for one value."""
     context = get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_sent, args=(f, theirs))

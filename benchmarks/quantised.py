@@ -5,8 +5,8 @@ reference or TFLite's arithmetic.
 
 Each case (strides, dilations, groups, padding, a scale and a zero point for each channel) is run
 as QLinearConv, ConvInteger and TFLite's convolution in both roundings, each by another family, in a
-form and at a point drawn at random. The table counts what ran, what a family refused in all forms
-drawn, and what took its zero points out of the sums.
+form and at a point drawn at random. The table counts, for each family, the programs that ran, those
+that it refused in all forms drawn, and those that ran in a form that takes zero points out of sums.
 """
 
 import argparse

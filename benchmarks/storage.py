@@ -95,9 +95,10 @@ class Way:
     processor_ms: list[float] = field(default_factory=list)
 
     def run(self) -> None:
-        """Time one turn, which is three runs after one that does not count, as it finds in the
-        cache what another way wrote: the shortest by the device's clock, and the mean by the
-        processor's clock. Copying the inputs to the device does not count."""
+        """Run the layer four times, and add two times to its lists: of the last three runs, the
+        shortest by the device's clock and the mean by the processor's clock. The first run does not
+        count, as it finds in the cache what another way wrote; nor does copying inputs to the
+        device."""
         self.there = self.there or self.copied()
         self.built.time(self.inputs, runs=1, warmup=0, turns=(self.there,))
         begun = time.process_time()

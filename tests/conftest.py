@@ -26,8 +26,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exempt all objects that exist after collection from garbage collection, and let it run
-    rarely: with its caches of terms, a worker would spend a sixth of its time on it."""
+    """Exempt all objects that exist after collection from garbage collection, and make garbage
+    collections rare. Else a worker, whose caches of terms are large, would spend a sixth of its
+    time on them."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)

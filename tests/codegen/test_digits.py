@@ -15,9 +15,9 @@ X = var("x", 0, 95)
 @pytest.mark.parametrize("d", [2, 3])
 @pytest.mark.parametrize("s", [0, 1, 5])
 def test_a_quotient_becomes_digits_beside_one_of_a_multiple(a: int, d: int, s: int) -> None:
-    """By the law (x + s·a) // (a·d) = (x // a + s) // d, the quotient x // a is replaced by d times
-    the coarser quotient plus one more digit: x // a is a term of the sum no more, and the sum has
-    the same values."""
+    """In the sum 3·(x // a) + 40·((x + s·a) // (a·d)), written in digits, x // a no longer occurs,
+    and the sum has the same values. By the law (x + s·a) // (a·d) = (x // a + s) // d, x // a is d
+    times the second quotient, and a digit."""
     finer, coarse = quot(X, a), quot(X + s * a, a * d)
     whole = plus(from_atom(finer) * 3, from_atom(coarse), 40)
     apart = digits(whole)

@@ -742,8 +742,8 @@ def test_digits_leave_nothing_beside_its_own_quotient() -> None:
 
 
 def within_terms(l: int, y: Mapping[str, int], x: Mapping[str, int]) -> bool:
-    """True if, for each variable, the term of l·y in it is a part of the term of x in it: of the
-    same sign, and no larger."""
+    """True if each variable's factor in l·y has the same sign as its factor in x (the sum in `x`,
+    by name), and is no larger. A variable that x lacks has the factor 0 there."""
     held = [(l * k, x.get(name, 0)) for name, k in y.items()]
     return all(0 <= part <= whole or whole <= part <= 0 for part, whole in held)
 

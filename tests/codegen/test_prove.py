@@ -85,7 +85,7 @@ def about(proof: Proof, kind: About) -> list[Verdict]:
 
 
 def ways(verdicts: Sequence[Verdict]) -> set[str]:
-    """The names of the methods by which verdicts were proved, of those that are."""
+    """The names of the methods by which the proved ones of these verdicts were proved."""
     return {v.by for v in verdicts if isinstance(v, Proved)}
 
 
@@ -320,8 +320,9 @@ def test_assumed_range_is_proved_where_it_is_used() -> None:
 
 
 def test_an_assumption_does_not_rest_on_the_comparison_that_it_is_in() -> None:
-    """A comparison may not be proved by what an index inside it assumes (here id ≤ 7), nor two
-    comparisons by each other's assumptions; a comparison without assumptions may prove theirs."""
+    """What an index assumes (here id ≤ 7) may not be proved by the comparison that contains the
+    index, nor may two comparisons prove each other's assumptions. A comparison without assumptions
+    may prove those of others."""
     i, out = var("gid0", 0, 15), a_global("out", 16)
     known = assume(i, 0, 7)
     under_five, over_none = at_least(5, known), at_least(known, 1)
@@ -345,8 +346,9 @@ def test_the_least_value_that_is_assumed_is_proved_too() -> None:
 
 
 def test_bounds_that_follow_from_parts_of_guards_are_left_to_the_solver() -> None:
-    """The guards i + 2·j < n and 2·i + j < n bound i + j below 2·n / 3, which only the solver
-    finds: an array with room for that is proved, one that is a cell shorter is refuted."""
+    """Where i + 2·j < n and 2·i + j < n, i + j is less than 2·n / 3, which only the solver finds. A
+    store to the cell i + j is proved for an array of just that length, and refuted for an array
+    that is a cell shorter."""
     i, j = (var(name, 0, 2**16 - 1) for name in ("gid0", "gid1"))
     asked = both(less(i + 2 * j, 100_000), less(2 * i + j, 100_000))
 

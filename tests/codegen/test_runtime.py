@@ -336,8 +336,8 @@ def test_a_temporary_read_before_it_is_written_gives_nan(sessions: tuple[Session
 
 
 def test_a_result_that_happens_to_be_the_poison_is_no_alarm(sessions: tuple[Session, ...]) -> None:
-    """Checking mode does not take results for cells that were not written, if a kernel copies data
-    that hold the bits of both poisons."""
+    """If a kernel copies data that hold the bits of both poisons, checking mode does not report the
+    cells of its result as not written."""
     for scalar, dtype in (("int", np.int32), ("float", np.float32)):
         x = numbers(1, dtype=dtype)
         for at, poisons in zip((3, 200), arrays.POISONS, strict=True):

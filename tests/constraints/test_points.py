@@ -116,7 +116,8 @@ def test_divisors_by_factoring() -> None:
 
 
 def test_a_tile_with_an_overlap_divides_what_padding_leaves() -> None:
-    """Where b - 2 divides 224 + a, all such pairs (a, b) are counted: b is a divisor plus 2."""
+    """All pairs (a, b) where b - 2 divides 224 + a are counted: for each a, as many as 224 + a has
+    divisors."""
     found = space(system(("a", "b"), AtMost(A, 224), divides(B - 2, A + 224)))
     expected = sum(len(divisors(224 + rho)) for rho in range(225))
     assert found.count == expected

@@ -56,8 +56,9 @@ def test_what_the_items_of_a_group_share_is_moved_once_a_group() -> None:
 
 
 def test_a_group_that_is_left_open_has_64_items_of_the_first_dimensions() -> None:
-    """Groups that the term leaves open are taken to be 8 by 8 for 8 by 32 work-items: with four
-    groups, each number of `xs` is moved four times, and each of `ys` once."""
+    """Where a term leaves the size of work-groups open, 8 by 32 work-items are taken to be in four
+    groups of 8 by 8. So each of the 8 numbers of `xs`, which all groups read, is moved four times,
+    and each of the 32 numbers of `ys` once."""
     made = done("""f(xs : [float]8, ys : [float]32) =
       mapGlobal(1)(y -> mapGlobal(0)(x -> x * y, xs), ys)""")
     assert made.words == 2 * 8 * 32
@@ -136,8 +137,9 @@ def test_a_total_is_of_the_parameters() -> None:
 
 
 def test_products_by_an_instruction_count_by_the_bytes_of_a_factor() -> None:
-    """A product by an instruction counts as many bytes as a factor has: 2 for bfloats, three times
-    2 where numbers have two parts, 4 for tf32; results in tiles that are rounded up count, too."""
+    """Each product by an instruction is counted with a weight: the bytes of a factor. That is 2 for
+    bfloats, 4 for tf32, and 6 where numbers have two parts, which takes three products of bfloats.
+    Products for results that tiles have beyond the array are counted, too."""
     p = parse_file(ROOT / "examples/matmul.lift", {"M": 48, "N": 32, "K": 64})
     for form, each in (("mma-bf16 patch", 2), ("mma-bf16 patch parts", 6), ("mma-tf32 patch", 4)):
         low = lowered(p, "matrix", form)

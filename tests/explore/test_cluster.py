@@ -84,8 +84,8 @@ def test_a_cluster_tries_the_variants_that_a_run_without_one_tries(
 
 
 def nap_and_double(state: int, n: int) -> int | Failed:
-    """The number 2 n, after 0.4 s; if n is negative, the process kills itself, and has to be a
-    child of the worker."""
+    """The number 2 n, after 0.4 s. If n is negative, the process that calls this kills itself; it
+    has to be a child of the cluster's worker. `state` is not used."""
     if n < 0:
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(0.4)
@@ -98,8 +98,7 @@ def ready() -> int:
 
 
 def plain(device: Device | None) -> Callable[[], int]:
-    """The function that makes a worker's state for `device` (None: for a worker without one); the
-    state is the same for all."""
+    """A function that makes the state of a worker: `ready`, whatever the device."""
     return ready
 
 

@@ -188,8 +188,9 @@ class Device:
 def again(
     folder: Path, records: list[Record], device: Any, late: bool = False
 ) -> tuple[list[Record], list[str]]:
-    """The front after `records` are stored and measured again on `device`, and the messages that
-    were printed; `late` says that the run's time limit is over."""
+    """A pair: the front of `records`, after variants were measured again on `device`, and the
+    messages that were printed meanwhile. The records are stored in `folder`; `late` says that the
+    run's time limit is over."""
     said: list[str] = []
     with Store.create(folder, ENVIRONMENT) as store:
         store.append(records)

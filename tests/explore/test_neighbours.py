@@ -103,8 +103,8 @@ def test_a_search_goes_on_into_what_is_near(several: Candidates) -> None:
 
 
 def growing(todo: Sequence[Derive] = ()) -> Candidates:
-    """The candidates of the tasks `todo` to derive forms, or of a few forms of two families if
-    there are none; other forms are derived when a search asks for them."""
+    """The candidates of the forms that the tasks `todo` derive; if there are no tasks, those of a
+    few forms of `registers` and `blocked`. Other forms are derived when a search asks for them."""
     todo = todo or tasks(PROGRAM, CPU, families=("registers", "blocked"), budget=100, seed=0)
     return gathered([d for d in map(derive, todo) if isinstance(d, Derived)], others(todo))
 

@@ -165,8 +165,9 @@ def test_every_tab_of_a_report_says_something_and_no_nonsense(
 
 
 def read(made: Ran, folder: Path) -> Any:
-    """The texts on the page of a report: before and after its tabs are opened, of the points of its
-    plots, and of each tab as (id, tab, text)."""
+    """The texts that a browser shows of the report on `made`, which is written to `folder`: by
+    name, those before and after tabs are opened, those of the points of plots, and for each tab
+    (id, tab, text)."""
     text = report(made.records, made.environment, made.peers, made.lost)
     shown = page(chromium(), text, folder, READ)
     said = re.search(r'<pre id="said">(.*?)</pre>', shown, re.DOTALL)

@@ -186,8 +186,8 @@ def test_an_estimate_helps_much_if_it_is_rough_and_hurts_little_if_it_is_wrong()
 
 
 def sums(seed: int) -> tuple[list[Variant], list[tuple[float, ...]]]:
-    """The variants of three kernels each, 1,500 of them, with two parameters a kernel; and the
-    times of the kernels of each."""
+    """A pair: 1,500 variants, each of three kernels with two parameters a kernel; and for each
+    variant, the times of its kernels. Times and variants are drawn with `seed`."""
     random = np.random.default_rng(seed)
     choices = [list(itertools.product((1, 2, 4, 8), repeat=2)) for _ in range(3)]
     times = [dict(zip(c, np.exp(random.normal(0, 0.7, len(c))), strict=True)) for c in choices]

@@ -111,8 +111,8 @@ def test_tuples_of_bifrost_are_counted_by_their_first_slots() -> None:
 
 @pytest.mark.parametrize("name", sorted(LAWS))
 def test_laws_of_values_keep_to_32_bits(name: str) -> None:
-    """Each law gives, for numbers of 32 bits, a number of 32 bits, and for ids the number that
-    NumPy's 32-bit arithmetic gives."""
+    """For random operands of 32 bits, each law's result fits into 32 bits, and equals the law's
+    exact result modulo 2^32."""
     dice = np.random.default_rng()
     items = items_of((64, 1, 1), (8, 1, 1))
     count, law = LAWS[name]

@@ -40,8 +40,8 @@ def run(tmp_path: Path) -> Path:
 
 @contextmanager
 def mounted(folder: Path, options: str) -> Iterator[Path]:
-    """The folder with a file system of its own, mounted there with these options; skips the test if
-    this process may not mount one."""
+    """A context in which `folder`, which is made, is a file system of its own, mounted with these
+    options of `mount`. Skips the test if this process may not mount one."""
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode != 0:

@@ -198,8 +198,8 @@ def test_weights_that_only_meet_padding_need_not_be_read(form: str) -> None:
 
 
 def test_what_is_not_understood_leaves_nothing_to_claim() -> None:
-    """Where an input reaches results only by a reduction that is no sum, the analysis does not say
-    that any of it is read, and says of products the right number or none."""
+    """If an input reaches results only by a reduction that is no sum, the analysis says that 0 of
+    its elements are sure to be read. The number of products that it gives is right, or None."""
     text = CONV.replace("pad2d(P, 0.0, image)", "pad2d(P, reduce(2.0, (a, x) -> a * x, xs), image)")
     text = text.replace("image : ", "xs : [float]4, image : ")
     p = parse(text.format(h=6, w=6, p=1, r=3, s=1, c=2, m=3))
@@ -227,8 +227,9 @@ def test_a_program_without_shared_operands_has_only_its_data_to_move() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_each_algorithm_is_held_to_a_bound_of_its_own(family: str) -> None:
-    """The bound of a variant is Winograd's for `winograd`, that of its data alone for `strassen`,
-    `fgfft` and `fft`, and that of direct convolution for other families."""
+    """The bound of a variant depends on its family: for `winograd` it is Winograd's; for
+    `strassen`, `fgfft` and `fft` the bytes of the program's data alone; for other families that of
+    direct convolution."""
     known = Products(10**9, 10, 9.0, SQUARE)
     bounds = Bounds(2 * 10**9, 100, products=known)
     tile = 2 if family == "winograd" else None
@@ -261,8 +262,8 @@ def test_a_bound_of_results_alone_says_so() -> None:
 
 
 def test_winograds_bound_is_of_tiles_without_padding() -> None:
-    """Winograd's bound counts the tiles that hold no padding, and is below zero for an image of one
-    pixel, which has none."""
+    """Winograd's bound counts only tiles that hold no padding. An image of one pixel has no such
+    tile: what is left of the formula is a negative number, minus what fits on chip."""
     p = parse(CONV.format(h=28, w=28, p=1, r=3, s=1, c=32, m=64))
     known, free = products(p), Products(28 * 28 * 64 * 32 * 9, 28 * 28 * 64, 9.0, SQUARE)
     assert known is not None

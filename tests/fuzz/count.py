@@ -42,8 +42,8 @@ class Count:
         )
 
     def table(self) -> Iterator[str]:
-        """The lines of a row of counts, of programs by how they were drawn, and of a table of
-        outcomes by family."""
+        """Lines to print: one with the number of programs for each way of drawing them, then a
+        table with a row for each family, of variants, kernels and outcomes."""
         yield ", ".join(f"{n:,} {drawn}" for drawn, n in sorted(self.drawn.items()))
         kinds = [kind for kind in Kind if self.of(kind)]
         yield " | ".join(["family", "variants", "kernels", *(kind.value for kind in kinds)])

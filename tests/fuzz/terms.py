@@ -266,8 +266,8 @@ class EveryTerm(Terms):
         return e
 
     def result(self, stored: list[tuple[Var, Expr]]) -> Type:
-        """A random type for a program's result: mostly an array; often one of the elements that the
-        last of `stored` has."""
+        """A random type for a program's result. Mostly it is an array, often of elements such as
+        those of the last array in `stored`, the pairs (variable, term) of what kernels store."""
         if stored and self.rng.random() < 0.6:
             return Array(elem_type(stored[-1][0].type), self.size(1, 6))
         t = self.type(2)

@@ -20,8 +20,8 @@ MOST = 200  # elements of inputs that are changed, one after the other
 
 
 def changing(p: Program) -> dict[str, int]:
-    """For each input of p, how many of its elements change p's result when they become 1000 times
-    as large as other elements.
+    """For each input of p, by name, the number of its elements that matter: p's result changes if
+    that element alone becomes about 1000 times as large as the others.
 
     No input is negative, so that no change is hidden by a maximum with 0.
     """

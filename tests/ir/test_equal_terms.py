@@ -56,7 +56,8 @@ def test_a_node_with_other_terms_inside_has_these(file: Path) -> None:
 
 
 def after(s: Strategy) -> Expr:
-    """The term that a strategy makes of a term that is built anew at each call."""
+    """The term that the strategy s makes of the term `doubled(XS)`, which is built anew at each
+    call."""
     done = s(doubled(XS))
     assert done is not None
     return done[0]

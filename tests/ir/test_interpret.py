@@ -540,8 +540,8 @@ def test_reductions_of_layout_chains(chain: tuple[Var, Expr], body: str, small: 
 
 
 def reduce_scalars(e: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
-    """The term e with each innermost array of numbers reduced by `body`; of tuples, the first
-    components count."""
+    """The term e with each innermost array of numbers reduced by `body`. Where elements are tuples,
+    the array of their first components is reduced."""
     match elem_of(e):
         case Array():
             return each(e, lambda x: reduce_scalars(x, body))

@@ -79,8 +79,9 @@ def test_it_is_right_within_its_known_error(session: Session, sizes: dict[str, i
     [("fgfft", "registers", 2), ("fgfft", "registers items gauss", 2), ("fft", "registers", 4)],
 )
 def test_stored_sums_are_right_too(session: Session, family: str, form: str, stored: int) -> None:
-    """Forms that store spectra and the sums of their products are right, and store `stored` arrays:
-    for `fft`, two for rows and two for columns."""
+    """Forms that store both spectra and the sums of their products give right results, and `stored`
+    arrays are temporaries; `fft` has twice as many as `fgfft`, as it transforms rows and
+    columns."""
     p = parse(CONV.format(n=1, c=4, m=4, h=13, k=3, s=2, p=1))
     found = next(lower(p, f) for f in forms(p, family) if f.name == form)
     values = small_values([found.program.body], Random(1))

@@ -124,7 +124,8 @@ def test_a_fast_transform_is_right_on_a_device(session: Session, name: str, n: i
 
 
 def multiplications(source: str) -> int:
-    """The number of products of floats in a kernel's text: those with a literal of a float."""
+    """The number of multiplications of floats in a kernel's text: products with a literal on the
+    left, as all products of a transform are written, and calls of `fma`."""
     return len(re.findall(r"\df \*|fma\(", source))
 
 

@@ -63,8 +63,9 @@ def made(p: Program, form: str = "", **point: int) -> Generated:
 def test_a_variant_moves_at_most_twice_what_the_dataflow_does(
     text: str, form: str, point: dict[str, int]
 ) -> None:
-    """At points whose blocks have about R times as many pixels (x y) as channels (z), the bytes
-    moved are between the bound and twice the volume of the dataflow."""
+    """The bytes moved are between the bound and twice the volume of the dataflow, where a block has
+    about R times as many pixels (x y) as channels (z). R is the number of windows that an element
+    of the image is in."""
     p = parse(text)
     known = products(p)
     assert known is not None

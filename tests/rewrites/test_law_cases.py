@@ -23,8 +23,8 @@ def made(rule: Rule, e: Expr, **arguments: Argument) -> Expr | None:
 
 
 def test_tile_slide_applies_to_all_windows_that_tiles_cover_and_to_no_others() -> None:
-    """tile_slide applies to slide(n, s) and tiles of u exactly if tiles, which step by u - n + s,
-    hold whole windows and end where the array ends."""
+    """The law tile_slide applies to slide(n, s) with tiles of u elements, which step by u - n + s,
+    if and only if each tile holds whole windows and the last tile ends where the array ends."""
     for n, s, u, room in itertools.product(range(1, 6), range(1, 5), range(1, 9), range(1, 15)):
         if n > room:
             continue

@@ -458,8 +458,8 @@ def test_what_leaves_one_element_crops_at_one_side() -> None:
 
 
 def test_vectors_form_before_a_stride_and_lanes_stay_together() -> None:
-    """In a sum in vectors of v that is split in parts with a stride, whole vectors are moved: lane
-    j keeps the elements j modulo v."""
+    """If a sum in vectors of v is split in parts whose elements lie a stride apart, the stride is
+    one of whole vectors: lane j still sums the elements whose number is j modulo v."""
     e = term("xs : [float]12", SUM.format(0.0, "xs"))
     done = seq(vectors.partial_reduce_vector(k=4, v=2), folds.stride_parts())(e)
     assert done is not None

@@ -22,8 +22,8 @@ CUBE = parse("p(a : [[[float]4]3]2) = a").body
 
 
 def lengths(done: Nest) -> list[object]:
-    """The lengths of the maps of a matrix product's nest after the moves `done`, the outermost
-    first."""
+    """The lengths of the maps of a matrix product's nest, the outermost first, after the strategy
+    `done` has rewritten it; its steps are replayed, too."""
     made = done(PRODUCT)
     assert made is not None
     assert Derivation(PRODUCT, made[1]).replay() == made[0]

@@ -405,7 +405,8 @@ def test_vectors_of_lift_fit_sums_that_none_divides(name: str, c: int) -> None:
     """Forms of `lift` with vectors have legal points for sums whose lengths no width of vectors
     divides, as the longest loop of a sum is rounded up; all sums of a program have one width.
 
-    45 and 63 have 3 as a divisor, and the 4 of a pooling have 2.
+    Lengths such as 45 and 63 are divisible by 3, while a pooling has sums of 4, which are divisible
+    by 2: no width divides both.
     """
     p, tried = parse((PROGRAMS | REWRITTEN)[name], set={"C": c}), 0
     for form in [f for f in forms(p, "lift") if "vectors" in f.name.split()][::15]:

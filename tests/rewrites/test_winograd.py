@@ -67,7 +67,7 @@ def of_matrices(p: Program) -> list[Form]:
 
 
 def shapes(count: int) -> list[dict[str, int]]:
-    """`count` random odd shapes of convolutions, each as sizes by name."""
+    """The sizes, by name, of `count` convolutions of unusual shapes, drawn at random."""
     rng = Random(5)
     axes = {
         "n": (1, 5), "s": (1, 13, 27), "r": (1, 2, 3, 5, 7, 9, 11), "p": (0, 1, 2, 3),

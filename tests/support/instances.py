@@ -468,8 +468,8 @@ def named_for_floats(g: Terms) -> Expr:
 
 
 def loop(g: Terms) -> Instance:
-    """A random loop that is a reduction, and the rule's argument k, which divides the loop's
-    length."""
+    """A random reduction as a sequential loop, spelled out or not; and the rule's argument k, which
+    divides the number of turns."""
     k, chunks = g.size(1, 4), g.size(1, 4)
     made = a_reduce(g, g.xs(n=k * chunks))
     return ReduceSeq(made.init, made.f, made.xs, g.one_of(True, False)), {"k": k}
@@ -841,9 +841,9 @@ def columns_of_windows(g: Terms) -> Expr:
 
 
 def chunks_of_channels(g: Terms) -> Expr:
-    """A random array of windows of rows of channels, whose channels are split in chunks, the
-    outermost dimension; windows may be padded or split before. Or rows split so, without
-    windows."""
+    """A random array of windows of rows of channels, or of rows of channels alone. The channels are
+    split in chunks, and the dimension of chunks is moved outermost; windows may be padded or split
+    before."""
     channels, k = g.size(1, 3), g.size(1, 3)
     windows = a_slide(g, lambda n: g.xs(Array(g.scalar(), k * channels), n))
     seen = g.one_of(windows, PadEdge(g.edge(), 1, 0, windows), Join(Split(1, windows)))

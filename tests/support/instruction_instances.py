@@ -154,8 +154,8 @@ def _rows_again(e: Expr) -> Expr:
 
 
 def one_by_one(g: Terms) -> Expr:
-    """A random map over the numbers of one matrix, which is seen through a view, or over those of
-    two matrices at once, of which one is."""
+    """A random map over all numbers of one matrix, which is seen through a view, or over those of
+    two matrices together, one of which is seen through a view."""
     n, m = g.size(2, 3), g.size(2, 3)
     xs = g.one_of(Transpose(g.xs(Array(FLOAT, n), m)), Split(m, Join(g.xs(Array(FLOAT, m), n))))
     ys = g.xs(Array(FLOAT, m), n)

@@ -39,8 +39,9 @@ Dims = tuple[int, ...]
 @dataclass
 class Item:
     """The state of one simulated work-item: its group, the values of its variables, its faults, the
-    barriers that it `passed`, its `clock` (how many barriers of each memory), the conditions
-    `taken`, and the cells that it asked for and touched."""
+    barriers that it has `passed`, and its `clock`, the number of barriers passed for each memory.
+    `taken` are the conditions that chose the value now computed, each true or false; `asked` and
+    `touched` are the cells that the item asked for, and those that it read or wrote."""
 
     group: tuple[int, ...]
     values: dict[str, int]

@@ -41,9 +41,9 @@ def _with_scalar(t: Type, scalar: Scalar) -> Type:
 
 
 def _instead(e: Expr, env: Mapping[str, Type], r: Random) -> Expr | None:
-    """The term e where variables have the narrow types of `env`: numbers become floats before an
-    operation, and padding gets a value of the padded array's type. None if nothing but types
-    changes in e."""
+    """The term that replaces e, a node of a program in floats, where variables have the narrow
+    types of `env`: numbers become floats before an operation, and padding gets a value of the
+    padded array's type. None if e needs no other change than new types inside."""
     match e:
         case Pad(_, _, Lit(value, _), xs):
             new = retype(xs, env, lambda inner, types: _instead(inner, types, r))

@@ -55,7 +55,7 @@ class TooLong(Exception):
 
 @dataclass(frozen=True)
 class Int:
-    """A whole number for each work-item, and whether its C type is long (else int)."""
+    """A whole number for each work-item (`at`); `wide` says that its C type is long, not int."""
 
     at: Numbers
     wide: bool = False
@@ -197,8 +197,8 @@ class Simulation:
             self.clock[space] = self.clock[space] + on
 
     def gather(self, lanes: int, on: Mask) -> None:
-        """Note the fault "lanes" if an instruction is reached (by the work-items in `on`) by some
-        lanes of a sub-group but not by all; dimension 0 of a group is its lanes."""
+        """Note the fault "lanes" if the work-items in `on`, which reach an instruction, are some of
+        the `lanes` lanes of a sub-group, but not all; dimension 0 of a group is its lanes."""
         _, y, z = (self.ids["get_local_id", d] for d in range(3))
         here = np.bincount((self.groups * self.size[2] + z) * self.size[1] + y, on)
         if ((here != 0) & (here != lanes)).any():

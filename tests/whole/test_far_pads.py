@@ -101,8 +101,8 @@ def convolution(r: Random, edge: str, d: int) -> str:
 
 
 def product(r: Random, edge: str, d: int) -> str:
-    """The text of a random matrix product, where the rows of one matrix are repeated by this
-    edge."""
+    """The text of a random matrix product, where one matrix is padded by repeating its rows as
+    `edge` says; d, its number of dimensions, is always 2."""
     left, n, right = amounts(r)
     k, m = r.choice(SIDES), r.choice(SIDES)
     more = -(left + n + right) % r.choice(SIDES)
@@ -124,8 +124,8 @@ WRITTEN: tuple[Written, ...] = (
 
 
 def drawn(r: Random, family: str) -> str:
-    """The text of a random program that the family lowers: of any kind above, but of products for
-    the families that lower nothing else."""
+    """The text of a random program that the family lowers: one of the kinds in `WRITTEN`, or, for a
+    family that lowers sums of products alone, one of those in `PRODUCTS`."""
     written, d = r.choice(WRITTEN if family in LOWERING else PRODUCTS)
     return written(r, r.choice(("wrap", "wrap", "mirror", "clamp")), d)
 
