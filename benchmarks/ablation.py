@@ -45,8 +45,8 @@ def _without_words(*removed: str) -> Callable[[str, Mapping[str, int]], Point]:
 
 
 def _one_result(form: str, point: Mapping[str, int]) -> Point:
-    """The form, unchanged, and the point with 1 for every side of a block: a work-item makes one
-    vector of results, and uses no element twice that it loads."""
+    """The form, unchanged, and the point with 1 for every side of a block, so that a work-item
+    makes one vector of results, and uses each element that it loads once."""
     sides = ("tr", "tc", "tx", "ty")
     return form, {name: 1 if name in sides else n for name, n in point.items()}
 
@@ -162,8 +162,8 @@ def _generated(
 
 
 def _checked(worker: Worker, plan: Plan | str) -> str:
-    """The reason why a plan cannot be timed: its run fails or gives wrong results; empty if it can.
-    Where `plan` is a reason already, that."""
+    """The reason why a plan cannot be timed: its run fails, or gives wrong results. The text is
+    empty if the plan can be timed; if `plan` is a reason already, it is returned as it is."""
     if isinstance(plan, str):
         return plan
     worker.submit(Measure(0, plan))

@@ -183,8 +183,8 @@ def beside(layer: Layer, run: Run, given: argparse.Namespace, seconds: float) ->
 
 
 def ours(records: Sequence[Record]) -> list[Record]:
-    """The records of a run's fastest variants, and of the fastest without workspace: of each kind,
-    all that another measurement might show to be the fastest."""
+    """The records of a run that are worth timing again: all variants that may turn out to be the
+    fastest, and all that may turn out to be the fastest without workspace."""
     found = sorted(usable(records), key=lambda r: r.time_ns or 0)
     lean = [r for r in found if r.workspace_bytes == 0]
     return list({r.variant.id: r for r in (*found[:CLOSE], *lean[:CLOSE])}.values())

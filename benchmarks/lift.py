@@ -27,8 +27,8 @@ FAMILIES = ("naive", "lift")
 
 
 def in_turns(run: Run, layer: str) -> dict[str, Level]:
-    """The times of the fastest variant of each of `FAMILIES` in a run, by the family's name; the
-    variants are timed in turns. `layer` is the program's name in messages."""
+    """The times of the fastest variant of each of `FAMILIES` in a run, by the family's name. The
+    variants are timed in turns; messages about a failure call the program `layer`."""
     records, environment = run.records, run.environment
     best = [pick([r for r in records if r.variant.family == family]) for family in FAMILIES]
     options = Options.from_json(environment.options)

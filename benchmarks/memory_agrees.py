@@ -47,8 +47,8 @@ class Sample:
     point: dict[str, int]
 
     def differences(self, max_work_group: int) -> list[str]:
-        """A message for each amount of this point that inference and the generated code do not have
-        in common; groups have at most `max_work_group` items."""
+        """A message for each amount of this point that is not the same by inference and in the
+        generated code; groups have at most `max_work_group` items."""
         made = generate(bound(self.program, self.point), max_work_group=max_work_group)
         found = disagreements(quantities(self.program), self.point, made)
         return [*found, *local_differences(quantities(self.program), self.point, made.plan)]

@@ -121,19 +121,18 @@ def keep(file: Path, found: Outcome) -> None:
 
 
 def covering(area: str, m: Mutant, names: Sequence[str]) -> list[str]:
-    """Those of all test names (`names`) that cover a mutant of an area: the tests of the law that
-    it changes; of all laws of its file, if it changes a function that laws call; else of its area.
-
-    `names` are all tests.
-    """
+    """The tests, of all those named in `names`, that cover a mutant of an area: for a law, the
+    tests of that law; for a function that laws call, the tests of all laws of its file; for
+    anything else, the tests of its area."""
     laws = laws_of(m, (TOP / m.file).read_bytes()) if area in LAWS else []
     of_area = [name for name in names if name.partition("::")[0] in AREAS[area]]
     return [name for name in of_area if any(law in name for law in laws)] if laws else of_area
 
 
 def laws_of(m: Mutant, source: bytes) -> list[str]:
-    """The names of the laws that a mutant of a file (its text is `source`) may change: the one law
-    that it is in; or all laws of the file, if it is in a function that laws call."""
+    """The names of the laws that the mutant m may change, where `source` is the text of the
+    mutant's file: the law in which the changed place stands; or, if it stands in another function,
+    all laws of the file."""
     laws = [name.decode() for name in RULE.findall(source)]
     return [law for law in laws if law == m.function.partition(".")[0]] or laws
 

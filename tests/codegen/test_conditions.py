@@ -1,5 +1,5 @@
-"""Tests of what is computed of conditions (the part that several have in common, the part of one
-that is left where another holds): brute force finds the same."""
+"""Tests of operations on conditions, such as the part that several have in common, and what is left
+of one where another is known to hold: brute force finds the same."""
 
 import itertools
 import random

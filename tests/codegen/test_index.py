@@ -153,8 +153,9 @@ def names_in(tree: Tree) -> set[str]:
 
 
 def meanings(tree: Tree, limit: int = 80) -> Iterator[tuple[dict[str, int], int]]:
-    """The pairs (point, value) of an expression tree, at the points where its guards hold; if there
-    are more than `limit`, at some that are spread over all."""
+    """Pairs of a point and the value of an expression tree there, for points where the tree's
+    guards hold. If there are more than `limit` points, only some are tried, spread over all of
+    them."""
     names = sorted(names_in(tree))
     points = list(itertools.product(*(POINTS[name] for name in names)))
     for point in points[:: max(1, len(points) // limit)]:

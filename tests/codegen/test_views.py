@@ -147,8 +147,8 @@ def source(scope: Scope) -> tuple[View, Memory]:
 
 
 def elements(view: View, path: tuple[int, ...], at: dict[str, int], data: np.ndarray) -> float:
-    """The number that a view shows at the indices `path`, where variables have the values `at` and
-    the array that is seen has the numbers `data`."""
+    """The number that a view shows at the indices `path`: `at` gives variables in these indices
+    their values, and `data` has the numbers of the array that the view is of."""
     for i in path:
         assert isinstance(view, ArrayView)
         view = view.at(as_index(i))

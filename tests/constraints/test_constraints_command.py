@@ -65,8 +65,8 @@ def test_no_time_to_say_why_is_said(tiled: str, capsys: pytest.CaptureFixture[st
 
 
 def test_what_is_needed_is_not_guessed(capsys: pytest.CaptureFixture[str]) -> None:
-    """The message that a program's sizes cannot hold shows the quotient `ceil(16777216, ly * tc)`
-    itself, as its least value is not known."""
+    """If sizes of a program allow no point, the message shows what is too large: here the quotient
+    `ceil(16777216, ly * tc)` itself, as its least value is not known."""
     layer = ["--set", "C=3", "--set", "W=4096", "--limit", "buffer_bytes=1000000000000"]
     options = ["--family", "blocked", "--profile", "h200"]
     vgg = str(Path(EXAMPLE).parent / "vgg.lift")

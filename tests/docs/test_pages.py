@@ -53,8 +53,8 @@ def files_and_steps(text: str) -> tuple[dict[str, str], list[Step]]:
 
 
 def expected(printed: str) -> re.Pattern[str]:
-    """The pattern that matches the outputs which a page stands for: … in `printed` is any text, and
-    at the end of a line it may be several lines."""
+    """A pattern that matches the outputs which agree with `printed`, the output on a page: each …
+    stands for any text, also for several lines."""
     return re.compile(".*".join(map(re.escape, printed.strip().split("…"))), re.DOTALL)
 
 

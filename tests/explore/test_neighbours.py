@@ -166,8 +166,8 @@ def test_forms_a_trait_apart_from_the_best_of_each_family_are_derived() -> None:
 
 
 def test_the_best_point_is_tried_in_a_form_that_was_derived_for_it() -> None:
-    """A form that is derived because a variant was good gets that variant's point too, if the point
-    satisfies its constraints."""
+    """If a form is derived because a variant was good, the point of that variant is tried in the
+    new form, too, unless the form's constraints forbid it."""
     several = growing()
     moved = 0
     for number in range(0, len(several.variants), 12):

@@ -25,8 +25,8 @@ from tests.support.onnx_models import expected, model, whole
 
 
 def twice(random: np.random.Generator, outputs: list[str]) -> object:
-    """The ONNX model of two convolutions of the same shape, with random weights and these
-    outputs."""
+    """The ONNX model of a convolution of another convolution's result, both of the same shape, with
+    random weights; its outputs are the tensors `outputs`."""
     nodes = [helper.make_node("Conv", [a, w], [b]) for a, w, b in ("xvy", "ywz")]
     weights = {name: whole(random, 3, 3, 1, 1) for name in "vw"}
     return model(nodes, {"x": [1, 3, 4, 5]}, outputs, weights)

@@ -208,8 +208,8 @@ def test_a_machine_that_becomes_slow_is_told_once_a_spell() -> None:
 
 
 class Counted:
-    """A series whose launches take `ns` nanoseconds, and which notes the number of launches in each
-    batch."""
+    """A stand-in for a series: each batch is said to take `ns` nanoseconds an inference, and the
+    number of inferences in it is kept in `counts`."""
 
     def __init__(self, ns: float) -> None:
         self.ns, self.counts = ns, list[int]()
@@ -234,5 +234,5 @@ def test_a_reading_of_the_yardstick_is_long_enough_to_be_read(launch_ns: float, 
 
 
 def test_a_reading_of_a_part_tells_of_the_whole_work() -> None:
-    """A launch of a quarter of the work is timed, and the reading is that of the whole."""
+    """A yardstick that launches only a quarter of its work at a time, in 3 ms, reads 12 ms."""
     assert Yardstick(Counted(3e6), parts=4).reading() == 12e6

@@ -48,8 +48,8 @@ class Landscape:
 
 
 def variant(family: str, names: tuple[tuple[str, int], ...], views: tuple[str, ...]) -> Variant:
-    """A variant of one kernel with the parameters `names`, which are the kernel's features too, and
-    these stored views."""
+    """A variant of a family with one kernel: its parameters are `names`, which are also the
+    features of the kernel, and its stored views are `views`."""
     features = tuple((f"parameter {name}", float(value)) for name, value in names)
     return Variant(variant_id(family, names, views), family, names, views, features=(features,))
 
@@ -406,7 +406,7 @@ def test_the_front_at_an_amount_of_memory_is_the_best_time_within_it() -> None:
 
 
 class Decided:
-    """A search that gives the rounds of variants that it is made with, in their order."""
+    """A stand-in for a search: it gives, one after the other, the rounds that it was made with."""
 
     def __init__(self, *rounds: list[int]) -> None:
         self.rounds = list(rounds)

@@ -87,8 +87,9 @@ class Loop:
 
 
 def freed(task: int) -> list[bool]:
-    """Two answers about an object that refers to itself, was in use at a first collection and then
-    given up: is it freed by a second collection, and by a third one with `thaw`?"""
+    """Two answers: was an object that refers to itself freed by a second collection, and by a third
+    one with `thaw`? It was in use at the first collection, and given up after that. `task` is not
+    used."""
     looped = Loop()
     gone = weakref.ref(looped)
     collect()

@@ -74,8 +74,8 @@ class EveryTerm(Terms):
         return super().type(self.one_of(1, 1, 2, 3) if depth is None else depth)
 
     def param(self, t: Type, scope: Scope | None = None) -> Expr:
-        """A term of type t: a parameter, or, if t is an array type, an array with such elements
-        that an earlier kernel stored, cropped or padded to the length of t."""
+        """A term of type t: a parameter; or, if t is an array type, at random an array of such
+        elements that an earlier kernel stored, cropped or padded to t's length."""
         stored = [
             Var(name, u)
             for name, u in (scope or {}).items()

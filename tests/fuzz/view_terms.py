@@ -67,8 +67,8 @@ def view(g: Terms, t: Array, n: int, scope: Scope, depth: int, kind: str) -> Exp
 
 
 def around(g: Terms, n: int, most: int) -> tuple[int, int]:
-    """Random amounts (left, right) of padding inside an array of n elements, at most `most` each;
-    at least one element is not padding."""
+    """Random numbers (left, right) of elements that are to be padding at the ends of an array of n
+    elements: at most `most` at each end, and not all n."""
     l = g.rng.randint(0, min(most, n - 1))
     return l, g.rng.randint(0, min(most, n - 1 - l))
 

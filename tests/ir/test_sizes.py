@@ -80,7 +80,7 @@ def value(t: Term, values: dict[str, int]) -> Fraction:
 
 def whole(t: Term, values: dict[str, int]) -> bool:
     """True if, with these values, t and all terms inside it are whole numbers, no divisor is 0, and
-    nothing is rounded up to multiples of a size with names that is 0 or less."""
+    numbers are rounded up only to multiples of positive sizes, or of plain numbers."""
     if not isinstance(t, tuple):
         return True
     return (

@@ -97,8 +97,8 @@ where C = 16, W = 9, H = 7
 def test_depthwise_sums_in_floats_are_made_by_dot_products_of_taps_beside_each_other(
     sessions: tuple[Session, ...], t: str, step: int
 ) -> None:
-    """A depthwise convolution with three taps loads its channels as vectors, and is right: three
-    taps and a zero are the four factors of a dot product."""
+    """A depthwise convolution of bytes, with 3 × 3 taps, is right, and loads its channels as
+    vectors. The four factors of a dot product are three taps beside each other and a zero."""
     p = parse(IN_FLOATS.format(name="depthwise", t=t, step=step))
     dot = "dot-ss" if t == "char" else "dot-uu"
     made = kernels(p, f"{dot} relaid items tall across in-ints", seed=step)

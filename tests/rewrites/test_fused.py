@@ -81,8 +81,8 @@ WORDS = ("", "relaid", "joined", "relaid joined")
 
 
 def runs(session: Session, p: Program, words: str, seed: int) -> Generated:
-    """The code of a form of `fused` at a point, after asserting that it is proved and gives the
-    interpreter's results on whole numbers."""
+    """The code of p by the form of `fused` that is named `words`, at a point drawn with `seed`,
+    after asserting that it is proved and gives the interpreter's results on whole numbers."""
     low = lower(p, form_named(p, "fused", words))
     _, (point,) = points(low, CPU, 1, seed)
     made = generate(bound(low.program, point), max_work_group=1024)

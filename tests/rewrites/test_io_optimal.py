@@ -180,8 +180,9 @@ STAGED = "local memory {} B: 2 groups share the local memory of a core"
 def test_a_block_is_balanced_and_two_fit_on_a_core(
     text: str, local_bytes: int, point: tuple[int, ...], broken: list[str]
 ) -> None:
-    """At each point, just those constraints fail whose reasons are listed. Their reasons are that x
-    y is near R z with R = Kh Kw / μ², x y z ≤ S_b and S_b ≤ S_sm / 2 (Zhang et al. 2021)."""
+    """At each point, the constraints that fail are those with the reasons `broken`. The family's
+    reasons are that x y is near R z with R = Kh Kw / μ², that x y z ≤ S_b, and that S_b ≤ S_sm / 2,
+    where S_b is the results of a block and S_sm what local memory holds (Zhang et al. 2021)."""
     p = parse(text)
     low = lower(p, forms(p, "io-optimal")[0])
     system = constraints(low, replace(H200, local_bytes=local_bytes))

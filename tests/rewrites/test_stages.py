@@ -142,7 +142,8 @@ def numbers(stage_name: str, tile: int | None = None) -> list[str]:
 
 
 def drawn(family: str) -> Iterator[tuple[str, Form]]:
-    """Pairs of a program's text and a random form that a family has for it, for some programs."""
+    """Pairs of a program's text and a form, drawn at random from those that a family has for the
+    program; a few forms for each of three programs."""
     for text in (CONV, MATMUL, FLAT):
         found = forms(parse(text), family)
         yield from ((text, form) for form in Random().sample(found, min(FORMS, len(found))))

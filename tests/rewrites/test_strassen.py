@@ -124,8 +124,9 @@ layers(const a : [[float]8]8, const b : [[float]8]4, xs : [[float]8]16) =
     ids=["batches", "last", "layers"],
 )
 def test_each_product_of_a_program_is_one(text: str, products: int, session: Session) -> None:
-    """Each matrix product in a program takes 7/8 of the multiplications: in batches of any
-    dimensions, with sums in any order, or of another product's results."""
+    """The first form makes `products` multiplications, 7/8 of the usual number for each matrix
+    product in the program. Products may be in batches of any dimensions, of sums in any order, or
+    of another product's results."""
     p = parse(text)
     lowering = lower(p, next(iter(forms(p, "strassen"))))
     sizes = {"v": 2, "vi": 2, "vo": 2}
@@ -172,8 +173,9 @@ where B = 3, M = 8, N = 8, K = 5
 def test_products_of_complex_numbers_are_three_of_real_ones(
     text: str, products: int, way: str, session: Session
 ) -> None:
-    """A product of complex matrices, written with a conjugate or with pairs in a batch, takes three
-    products of real ones with `gauss`, and is right."""
+    """With `gauss`, a product of complex matrices is right, and takes 3 · `products`
+    multiplications: three real products for one complex. It may be written with a conjugate, or
+    with pairs of numbers in a batch."""
     counts = right_everywhere(parse(text), f"gauss {way}", 4, session)
     assert min(counts) == 3 * products
 

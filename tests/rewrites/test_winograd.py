@@ -226,11 +226,11 @@ def test_what_rows_or_columns_share_is_added_once(m: int, r: int, before: int, a
     [(2, 3, 2.25, 0), (4, 3, 4.0, 2), (6, 3, 324 / 64, 10), (2, 5, 100 / 36, 2)],
 )
 def test_products_are_fewer_by_what_is_said(m: int, r: int, fewer: float, others: int) -> None:
-    """Sums of F(m × m, r × r) take one `fewer`-th of the multiplications of direct convolution, on
-    a layer whose sides m divides.
+    """The sums of F(m × m, r × r) take the multiplications of direct convolution divided by
+    `fewer`, on a layer whose sides are multiples of m.
 
-    `others` is the number of multiplications in the transform of data: numbers of its matrix that
-    are no powers of two, counted once where two rows share them.
+    `others` is the number of multiplications in the transform of one row or column of data: the
+    numbers of its matrix that are no powers of two, counted once where two rows share them.
     """
     side = 2 * m
     p = conv(s=side, r=r, p=r // 2, c=16, m=32)
@@ -269,8 +269,9 @@ def test_what_a_transform_would_lose_its_digits_in_is_refused() -> None:
 
 
 def test_more_points_always_lose_more() -> None:
-    """With MOST_POINTS + 1 points, rounding errors grow beyond MOST_GROWTH however the points are
-    divided between m and r; so F(2, 257) is refused before its growth is computed."""
+    """With one point more than MOST_POINTS, rounding errors grow by more than MOST_GROWTH, however
+    the points are divided between m and r. So F(2, 257), which has still more points, is refused
+    without computing by how much its errors grow."""
     for m in range(2, MOST_POINTS + 1):
         assert growth((m,), (MOST_POINTS + 2 - m,)) > MOST_GROWTH
     taps = parse_file(ROOT / "examples/conv1d.lift", {"K": 257, "P": 128})

@@ -99,9 +99,9 @@ def example(name: str, sizes: dict[str, int]) -> Program:
 
 
 def written(name: str) -> Iterator[Case]:
-    """The cases that `name` stands for. An example: one, by the family `naive`. A family: those of
-    a small program that it is meant for. `zero-points`: those of quantised examples by forms of
-    this word."""
+    """The cases that `name` stands for: for an example, one, by the family `naive`; for a family,
+    those of a small program that it is meant for; for `zero-points`, those of the quantised
+    examples, by forms that have this word in their names."""
     if name in FAMILIES:
         yield from lowered(name)
     elif name == APART:

@@ -49,8 +49,9 @@ def chromium() -> str:
 
 
 def page(browser: str, text: str, folder: Path, then: str = "", place: str = "") -> str:
-    """The document of the report `text`, without its scripts, after these ran and then the script
-    `then` did. The report is opened from a file in `folder`; `place` is added to its address."""
+    """The document of a report, as HTML without scripts, after its own scripts and then `then` have
+    run in the browser. The report's text is `text`; it is opened from a file in `folder`, and
+    `place` is added to the file's address."""
     file = folder / "report.html"
     file.write_text(text, encoding="utf-8")
     with opened(browser) as tab:

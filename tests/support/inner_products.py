@@ -47,9 +47,10 @@ def is_whole(x: Data) -> bool:
 
 
 def apart(p: Program, name: str, adjoint: Program, r: Random) -> float:
-    """The difference between ⟨A x, y⟩ and ⟨x, A* y⟩ for random whole numbers x and y: A x is the
-    result of p where its parameter `name` is x, less its result where that is 0, and A* is
-    `adjoint`. If A x or A* y is not whole, a difference after the twelfth digit counts as 0."""
+    """The difference between ⟨A x, y⟩ and ⟨x, A* y⟩, where x and y are random whole numbers: 0 if
+    the program `adjoint` is the adjoint A* of p in its parameter `name`. A x is p's result for x
+    less its result for zeros. If A x or A* y is not whole, a difference after the twelfth digit
+    counts as 0."""
     inputs = random_inputs(p, r.randrange(1 << 16), integers=True)
     made = less(evaluate(p, inputs), evaluate(p, {**inputs, name: zeros(inputs[name])}))
     y = whole(made, r)

@@ -289,8 +289,8 @@ def map_of_concat(g: Terms) -> Expr:
 
 
 def captured(g: Terms) -> Instance:
-    """A random reduction in whose function a parameter x of the program may occur, although the
-    function may have a variable of that name; and x, the rule's argument."""
+    """A random reduction, in whose function a parameter x of the program may occur, and a variable
+    of the same name, too; and x, the rule's argument."""
     e = a_reduce(g, some_array(g, g.size()))
     x = g.param(FLOAT)
     assert isinstance(e.f.pattern, tuple)

@@ -36,9 +36,9 @@ ONNX_RESULT = "{y}_sat(requantise_even(acc, q, shift, {yz}) + {yz})"
 
 @dataclass(frozen=True)
 class Quantised:
-    """A quantised convolution: the sizes of its program, the images x, the weights w with their
-    zero points, biases, the scales (of x, of w for each output channel, of y), the zero points (of
-    x, of y) and the type y of its results."""
+    """A quantised convolution: the `sizes` of its program, images x, weights w and their zero
+    points, biases, scales (of x, of w for each output channel, of the results), zero points `zeros`
+    (of x and of the results), and y, the type of the results."""
 
     sizes: dict[str, int]
     x: Numbers  # [channel][row][column]

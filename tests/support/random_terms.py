@@ -198,7 +198,8 @@ class Terms:
         return Lam(p, self.value(u, inside(scope, p), depth))
 
     def fold(self, acc: Scalar, t: Type, op: str, scope: Scope | None = None) -> Lam:
-        """A random function (acc, x) -> acc op g(x), or -> g(x) op acc, for x of type t."""
+        """A random function (a, x) -> a op g(x), or (a, x) -> g(x) op a: the accumulator a has type
+        `acc`, the element x type t."""
         a = Var(self.rng.choice(NAMES), acc)
         p = self.pattern(t, frozenset({a.name}))
         mine = {n: u for n, u in (scope or {}).items() if n != a.name}
@@ -207,7 +208,8 @@ class Terms:
         return Lam((a, p), Binary(op, *self.one_of((a, term), (term, a))))
 
     def _without(self, name: str, draw: Callable[[], Expr]) -> Expr:
-        """A random term from `draw` in which `name` does not occur."""
+        """A random term that the function `draw` makes and in which the variable `name` is not
+        free."""
         for _ in range(1000):
             e = draw()
             if name not in free(e):

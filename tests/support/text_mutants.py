@@ -214,7 +214,8 @@ def unguarded(text: str) -> Texts:
 
 
 def loosened(text: str) -> Texts:
-    """Copies of a kernel's text, each with one comparison made weaker by one, or left out."""
+    """Copies of a kernel's text, each with one comparison that admits one value more, or with one
+    comparison of several left out."""
     for found in re.finditer(r" (<=|>=|<) ", text):
         if "for (" in text[text.rfind("\n", 0, found.start()) : found.start()]:
             continue
