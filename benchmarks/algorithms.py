@@ -63,8 +63,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The table of a paper: the names of its layers begin with `layers`; `row` measures one of
-    them; `numbers` are what the paper states ranges of, and `theirs` is what it found."""
+    """A table of our measurements beside a paper's: the names of its layers begin with `layers`,
+    `columns` are its headings, and `row` measures a layer. `numbers` names the quantities of which
+    the paper states ranges over all layers; `theirs` tells in words what the paper found."""
 
     layers: str
     columns: tuple[str, ...]
@@ -261,7 +262,8 @@ def markdown(table: Table, rows: dict[str, Row], given: argparse.Namespace) -> s
 
 
 def _ranges(table: Table, rows: Sequence[Row]) -> Iterator[str]:
-    """Lines that compare the range of our numbers over all rows with what the paper states."""
+    """A line for each quantity in the table's `numbers`: the range and the mean of our values in
+    these rows."""
     for name, values in zip(
         table.numbers, zip(*(r.numbers for r in rows), strict=True), strict=True
     ):

@@ -344,8 +344,9 @@ def scheduler_at(host: str) -> Iterator[Any]:
 
 @contextmanager
 def worker_in(namespace: str, scheduler: str, owns: int | None) -> Iterator[None]:
-    """The context of a worker process in a network namespace, which measures on the device number
-    `owns`, or only builds if that is None."""
+    """The context of a worker process in a network namespace, which works for the scheduler at the
+    address `scheduler`. It measures on the device number `owns`, or, if that is None, only
+    builds."""
     command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--nthreads", "1"]
     command += ["--no-dashboard", "--memory-limit", "0", "--host", THERE]
     command += [] if owns is None else ["--resources", f"{PREFIX}{owns}=1"]

@@ -117,8 +117,8 @@ def gradients(count: int, seed: str, families: int, session: Session | None) -> 
 def on_device(
     p: Program, family: str, given: dict[str, np.ndarray], session: Session, r: Random
 ) -> str:
-    """The verdict on a gradient, the program p, that a family computes on the session's device in a
-    form and at a point drawn at random: refused, right or wrong."""
+    """The verdict on a gradient (the program p) that a family computes from the inputs `given` on
+    the session's device: refused, right or wrong. Form and point are drawn at random."""
     every = forms(p, family)
     for form in r.sample(every, min(TRIES, len(every))):
         try:

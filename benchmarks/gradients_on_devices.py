@@ -55,8 +55,8 @@ SECONDS = 300  # for a program's kernels on a device
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """A gradient lowered by a family in a form at a point (`words` names these): its plan, and how
-    many machine epsilons its result may be off."""
+    """A gradient lowered by a family in a form at a point: `words` names these, and `plan` is its
+    code. Its result may be off by `rounding` machine epsilons."""
 
     words: str
     family: str
@@ -66,8 +66,8 @@ class Try:
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """All tries of one gradient, with its inputs, its right result, and the families that refuse
-    it."""
+    """All tries of one gradient, called `name`, with its inputs, its right result, and the families
+    that `refused` it."""
 
     name: str
     inputs: dict[str, np.ndarray]
@@ -80,8 +80,9 @@ class Tries:
 
 
 def make(folder: Path, count: int, seed: str, jobs: int, families: int, seconds: float) -> int:
-    """Write the tries of `count` programs into a folder, a file for each; none is begun after so
-    many `seconds`. Returns how many programs failed."""
+    """Write the tries of `count` programs, each by `families` families, into a folder, a file for
+    each program; `jobs` are made at once, and none is begun after so many `seconds`. Returns how
+    many programs failed."""
     folder.mkdir(parents=True, exist_ok=True)
     missing = [k for k in range(count) if not _file(folder, k).exists()]
     end = time() + seconds

@@ -45,8 +45,9 @@ OPTIONS = ("-q", "-s", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a mutant: the `answer` of its tests is killed (a test fails), timeout (a test
-    does not end) or survived; `area` is the part of the project that it is of."""
+    """The outcome of a mutant by its `name`: the `answer` of its tests is killed (a test fails),
+    timeout (a test does not end) or survived. The mutant is of the part `area` of the project; its
+    trial took `seconds`."""
 
     name: str
     area: str

@@ -69,7 +69,8 @@ def session(model: Any) -> Any:
 
 
 def tensors_of(model: Any, names: Sequence[str], inputs: Mapping[str, Array]) -> list[Array]:
-    """The values of the tensors `names` of a model, in this order, as onnxruntime computes them."""
+    """The values of the tensors `names` of a model, in this order, as onnxruntime computes them
+    from the inputs."""
     made = onnx.ModelProto.FromString(model.SerializeToString())
     del made.graph.output[:]
     made.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in names)
@@ -79,8 +80,8 @@ def tensors_of(model: Any, names: Sequence[str], inputs: Mapping[str, Array]) ->
 def errors(
     net: Network, model: Any, inputs: Mapping[str, Array], reference: bool
 ) -> dict[str, float]:
-    """The relative error of each tensor of the network, by name, compared with onnxruntime's
-    values, or, if `reference`, with those of `onnx.reference`."""
+    """The relative error of each tensor of the network for these inputs, by the tensor's name,
+    compared with onnxruntime's values, or, if `reference`, with those of `onnx.reference`."""
     found = net.trace(**inputs)
     names = list(found)
     right = expected(model, inputs, names) if reference else tensors_of(model, names, inputs)
@@ -103,8 +104,10 @@ def median_ms(run: Callable[[], object]) -> float:
 
 
 def compared(name: str, size: int | None, device: str, reference: bool) -> tuple[str, bool]:
-    """The line to print for the network `name` (its errors, times and bytes, and onnxruntime's
-    time), and whether no tensor is further off than KNOWN."""
+    """A pair: the line to print for the network `name` on a device (its errors, times and bytes,
+    and onnxruntime's time), and whether no tensor is further off than KNOWN. Images have `size`
+    pixels each way (None: the network's own size); tensors are compared with those of onnxruntime,
+    or, with `reference`, of `onnx.reference`."""
     random = np.random.default_rng()
     model = model_of(name, random, size)
     begun = time.process_time()

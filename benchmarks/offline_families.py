@@ -53,8 +53,8 @@ GUARDED = 0.06  # of the products, that guards may leave out: those of padding
 @dataclass(slots=True)
 class Row:
     """The counts of one family's variants: how many were drawn, were compiled, spilled registers,
-    had code whose products could be counted, and made as many products as the plan; and by reason
-    how many failed."""
+    had code whose products could be counted, and made as many products as the plan (`equal`). For
+    those that failed, the number for each reason."""
 
     variants: int = 0
     compiled: int = 0
@@ -126,8 +126,9 @@ class Bench:
     def _drawn(
         self, program: Program, family: str, count: int, seed: int
     ) -> Iterator[tuple[Derived, Variant]]:
-        """The variants of a family for a program, one of each form in turn, each with its derived
-        form; a UserError if there is none."""
+        """The variants of a family for a program that a run of 4 · `count` variants with `seed`
+        would begin with: one of each form in turn, each with its derived form. A UserError if there
+        is none."""
         todo = tasks(program, self.profile, families=(family,), budget=4 * count, seed=seed)
         results = [derive(task) for task in todo]
         found = [d for d in results if isinstance(d, Derived)]

@@ -33,7 +33,8 @@ At = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A program at small sizes, and the index of the result whose inputs are shown."""
+    """A picture to draw: the program called `name` at small sizes, and the index `at` of the result
+    whose inputs are shown."""
 
     name: str
     sizes: Mapping[str, int]
@@ -115,8 +116,8 @@ def _result(p: Program, inputs: Mapping[str, Array], at: At) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """An array drawn as panels of cells; `const` says whether it is a constant, or is None for the
-    result."""
+    """An array drawn as panels of cells: its name, its shape and marks (`marked` is true for cells
+    to colour), and whether it is a constant; `const` is None for the result."""
 
     name: str
     marked: Mask

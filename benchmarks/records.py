@@ -50,8 +50,9 @@ def options_for(size: str, variants: int) -> Options:
 
 
 def explored(size: str, variants: int, folder: Path, records: Path | None) -> Run:
-    """The run of the layer with these sizes (`size`) in a folder, with the record book `records`,
-    or without one if that is None; a run that is in the folder is continued."""
+    """The run of `variants` variants of the layer with the sizes `size`, in a folder, with the
+    record book `records` (None: without one). If the folder holds the run already, it is
+    continued."""
     if (folder / "run.sqlite").exists():
         return resume(folder, records or False)[0]
     source, target = Source(LAYER, "quickstart.lift"), target_of(None, None, ())

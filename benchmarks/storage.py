@@ -113,8 +113,8 @@ class Way:
         return {n: self.built.to_device(self.inputs[n]).buffer for n in names}
 
     def least(self, by_processor: bool) -> float:
-        """The shortest time of a turn so far, in milliseconds, by the processor's clock or the
-        device's."""
+        """The shortest time of a turn so far, in milliseconds: by the processor's clock if
+        `by_processor`, else by the device's."""
         return min(self.processor_ms if by_processor else self.device_ms)
 
 
@@ -241,8 +241,9 @@ def compare(name: str, session: Session, given: argparse.Namespace) -> None:
 
 
 def told(name: str, t: str, way: Way, copied: Way, floats: Way, session: Session) -> str:
-    """The line to print on a way: its times, and how many times longer those of two other ways are:
-    `copied`, and `floats`, which is of the same layer with floats."""
+    """The line to print on `way`, the layer `name` with numbers of type t: its times, and how many
+    times as long two other ways take: `copied`, which copies as many bytes, and `floats`, the same
+    layer with floats."""
     by_processor = session.device.kind == "cpu"
 
     def ratio(other: Way) -> float:

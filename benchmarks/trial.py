@@ -69,8 +69,8 @@ class Refer:
 
 @dataclass(frozen=True, slots=True)
 class Derive:
-    """A task to derive a form of a family for a layer, and to draw `points` points of it that are
-    legal by `profile`."""
+    """A task to derive a form of a family for a layer, and to draw `points` points of it, by the
+    random `seed`, that are legal by `profile`."""
 
     layer: str
     family: str
@@ -133,8 +133,9 @@ class Bench:
 
 
 def bench(device: Device | None, max_work_group: int) -> Bench:
-    """The state of a worker that builds and runs on a device (None: it builds and runs nothing).
-    Builds are not cached, as no kernel is built twice."""
+    """The state of a worker that builds and runs on a device (None: it builds and runs nothing),
+    with work-groups of up to `max_work_group` items. Builds are not cached, as no kernel is built
+    twice."""
     session = None if device is None else open_device(device, cached=False)
     return Bench(session, max_work_group)
 

@@ -66,8 +66,8 @@ def outcomes(folder: Path) -> int:
 
 
 def resident(process: int) -> list[int]:
-    """The resident bytes of each child of a process, the oldest child first; in a run, that is the
-    worker that builds."""
+    """The resident bytes of each child of a process, the oldest child first; empty if the process
+    has ended. In a run, the oldest child is the worker that builds."""
     children = Path(f"/proc/{process}/task/{process}/children")
     try:
         return [_resident(int(child)) for child in children.read_text().split()]

@@ -118,9 +118,9 @@ def matmul(
     double: bool = False,
     spoil: str = "",
 ) -> Kernel:
-    """The kernel of a tiled matrix product of m × k by k × n numbers, in which a work-item makes a
-    block of `block_of` results; `double` gives it two local tiles of each matrix, and `spoil` names
-    a fault to plant."""
+    """The kernel of a tiled matrix product of m × k by k × n numbers, with tiles of `tile` results
+    and `chunk` steps of the sum at a time; a work-item makes a block of `block_of` results.
+    `double` gives it two local tiles of each matrix, and `spoil` names a fault to plant."""
     (bm, bn), (tm, tn) = tile, block_of
     gx, gy = bn // tn, bm // tm
     a, b, c = a_global("a", m * k), a_global("b", k * n), a_global("c", m * n)

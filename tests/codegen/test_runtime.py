@@ -510,8 +510,8 @@ def cached(device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> D
 
 
 def adds(device: Device, options: str = "") -> bool:
-    """True if a plan that adds two arrays gives the right sums in a new session, which has no
-    kernels compiled by others."""
+    """True if a plan that adds two arrays, built with the compiler's `options`, gives the right
+    sums on a device. Its session is new, and has no kernels in memory."""
     built = open_device(device).build(adding(), options)
     return bool(np.array_equal(built({"x": X, "y": Y}), X + Y))
 

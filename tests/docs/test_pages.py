@@ -29,8 +29,8 @@ STORIES = {  # pages that share a folder, and the least number of commands in al
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Commands of a page that run together, and the output that the page shows for them, in which …
-    stands for any text (None: it shows none)."""
+    """Commands of a page that run together, and what the page shows that they print (None: it shows
+    nothing); … in it stands for any text."""
 
     commands: str
     printed: str | None

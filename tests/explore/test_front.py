@@ -285,8 +285,8 @@ def test_a_machine_that_stays_slow_is_said_to_make_estimates(tmp_path: Path) -> 
 
 
 def stays_slow() -> tuple[list[Record], Device]:
-    """Two records measured when the yardstick took 3 ms, of a variant on the front and of one that
-    is not, and a device on which it takes 6 ms."""
+    """Two records, of a variant on the front and of one that is not, measured when the yardstick
+    took 3 ms; and a device on which the yardstick takes 6 ms."""
     records = [at_pace(1, 100.0, 3e6), at_pace(2, 900.0, 3e6)]
     return records, Device(lambda plan, _: [200.0] * 5, pace=6e6)
 

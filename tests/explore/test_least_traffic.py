@@ -32,7 +32,8 @@ FORMS = 2
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The bytes of global traffic of a variant (`moved`), and the bound on them (`least`)."""
+    """The bytes of global traffic of a variant (`moved`) and the bound on them (`least`); `what`
+    names the variant in messages."""
 
     what: str
     least: int

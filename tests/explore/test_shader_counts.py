@@ -250,9 +250,9 @@ def test_a_kernel_that_does_more_takes_longer_and_the_prediction_lies_in_its_ran
 
 
 def test_offsets_of_ids_are_0() -> None:
-    """A kernel that adds a number to its ids is counted as if that were 0, if the listing says that
-    the number is the launch's offset; else it is not known how often a branch on the ids is
-    taken."""
+    """If a kernel adds to its ids a number that the listing calls the launch's offset, the kernel
+    is counted as if the number were 0. If the listing does not call it that, it is not known how
+    often a branch on the ids is taken."""
     text = TEXT.format(turns=3, bound=16, end=TOP)
     moved = text.replace("ilt32 %6.x, %2", "ilt32 %91, %2").replace(
         "                 // succs: b1\n",

@@ -63,7 +63,9 @@ MADE = (
 
 
 class EveryTerm(Terms):
-    """A source of random terms in which every primitive of the language occurs."""
+    """A source of random terms in which every primitive of the language occurs. Its methods make
+    terms of a type t over the variables of `scope` and the program's parameters; operations in them
+    are nested up to about `depth` deep."""
 
     def scalar(self) -> Scalar:
         if self.rng.random() < 0.5:
@@ -117,8 +119,9 @@ class EveryTerm(Terms):
         return super().number(t, scope, depth)
 
     def converted(self, t: Scalar, scope: Scope, depth: int) -> Expr:
-        """A random number of any type converted to t. If t is a whole type, a real number to
-        convert is a parameter: computed ones differ between devices."""
+        """A random number of any type, up to `depth` operations deep, converted to t. If t is a
+        whole type, a real number to convert is a parameter: computed ones differ between
+        devices."""
         u = self.one_of(*SCALARS.values())
         ways = [op for op, c in CONVERSIONS.items() if c.target == t]
         if is_whole(t) and not is_whole(u):
@@ -126,7 +129,8 @@ class EveryTerm(Terms):
         return Unary(self.rng.choice(ways), self.value(u, scope, depth - 1))
 
     def narrow(self, t: Scalar, scope: Scope, depth: int) -> Expr:
-        """A random number of a narrow whole type t that is made without a conversion."""
+        """A random number of a narrow whole type t, made without a conversion from another type; it
+        is up to `depth` operations deep."""
         match self.one_of("literal", "binary", "reduce", "let", "element"):
             case "binary":
                 a, b = (self.value(t, scope, depth - 1) for _ in range(2))
@@ -141,8 +145,8 @@ class EveryTerm(Terms):
         return self.literal(t)
 
     def unary(self, t: Scalar, scope: Scope, depth: int) -> Expr:
-        """A random unary function of a number of type t; where the function is not defined for
-        every x, of |x| or |x| + 1."""
+        """A random unary function of a random number x of type t; where the function is not defined
+        for every number, it is applied to |x| or |x| + 1 instead."""
         x = self.value(t, scope, depth - 1)
         op = self.one_of(*WHOLE, *(REAL if t == FLOAT else ()))
         match op:
@@ -155,8 +159,9 @@ class EveryTerm(Terms):
         return Unary(op, x)
 
     def divided(self, t: Scalar, scope: Scope, depth: int) -> Expr:
-        """A random operation on two integers of type t: a quotient, remainder, shift or another
-        one. Divisors may be 0 or -1, and operands the least or largest numbers."""
+        """A random operation on two random integers of type t: a quotient, remainder, shift or
+        another one. Divisors may be 0 or -1, and operands the least or largest numbers of the
+        type."""
         a, b = (self.value(t, scope, depth - 1) for _ in range(2))
         if self.rng.random() < 0.3:
             b = Lit(self.one_of(0, -1, 7, *RANGES[t.name]), t)
@@ -164,7 +169,7 @@ class EveryTerm(Terms):
         return Binary(op, *self.one_of((a, b), (b, a)))
 
     def reduction(self, t: Scalar, scope: Scope, depth: int) -> Expr:
-        """A random fold to a number of type t, from a random initial value."""
+        """A random fold over a random array, to a number of type t, from a random initial value."""
         u = self.type(1)
         sums = () if t in NARROW else ("+", "+") if t in NARROW_REALS else ("+", "+", "*")
         op = self.one_of("max", "min", *sums)
@@ -172,8 +177,8 @@ class EveryTerm(Terms):
         return Reduce(self.value(t, scope, 0), self.fold(t, u, op, scope), xs)
 
     def fold_of_a_tuple(self, t: Scalar, scope: Scope, depth: int) -> Expr:
-        """A number of type t: one component of the result of a reduction whose accumulator is a
-        pair, of a sum and a maximum."""
+        """A number of type t: one component of the result of a reduction, at random. The
+        reduction's accumulator is a pair of numbers of type t, a sum and a maximum."""
         u = Tuple((t, t))
         acc, x = Var("sums", u), Var("item", t)
         step = MakeTuple((Binary("+", Get(0, acc), x), Binary("max", Get(1, acc), x)))
@@ -190,9 +195,8 @@ class EveryTerm(Terms):
         return Select(c, *(self.value(t, scope, depth - 1) for _ in range(2)))
 
     def condition(self, scope: Scope, depth: int) -> Expr:
-        """A random comparison: of whole numbers that may be computed, or of a parameter that is no
-        whole number with a parameter or literal. Computed real numbers differ between devices, so
-        they are not compared."""
+        """A random comparison: of two whole numbers, or of a real parameter with a parameter or a
+        literal. Computed real numbers are not compared, as they differ between devices."""
         op = self.one_of(*sorted(COMPARISONS))
         u = self.one_of(*SCALARS.values())
         if is_whole(u):
@@ -233,7 +237,8 @@ class EveryTerm(Terms):
         return view(self, t, n, scope, depth, kind)
 
     def sum_of_rows(self, t: Array, scope: Scope, depth: int) -> Expr:
-        """An array of type t made by a reduction over rows, whose accumulator is an array."""
+        """An array of type t: the sum or the maximum, number by number, of the rows of a random
+        array, by a reduction whose accumulator is an array."""
         acc, row = Var("sums", t), Var("row", t)
         pair = Zip((acc, row))
         a, x = Var("a", t.elem), Var("x", t.elem)
@@ -245,7 +250,8 @@ class EveryTerm(Terms):
     # ---- names
 
     def let(self, t: Type, scope: Scope, depth: int) -> Expr:
-        """A term `let p = e` of type t, whose pattern p is a name, or names for the parts of e."""
+        """A term `let p = value in body` of type t, with a random value and body; the pattern p is
+        one name, or a name for each part of the value."""
         u = self.type(1)
         value, p = self.value(u, scope, depth - 1), self.pattern(u)
         return Let(p, value, self.value(t, inside(scope, p), depth - 1))

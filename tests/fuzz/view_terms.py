@@ -26,8 +26,8 @@ from tests.support.random_terms import Scope, Terms
 
 
 def view(g: Terms, t: Array, n: int, scope: Scope, depth: int, kind: str) -> Expr | None:
-    """A random array of type t made by a view of kind `kind`; None where that view cannot make the
-    type."""
+    """A random array of type t, of n elements, made by the view that `kind` names from random
+    arrays of variables in `scope` and parameters; None where that view cannot make the type."""
 
     def of(u: Type, size: int) -> Expr:
         return g.value(Array(u, size), scope, depth - 1)

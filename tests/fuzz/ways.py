@@ -36,8 +36,8 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A program lowered at a point, so that its sizes are numbers; the way by which it was lowered,
-    and the machine epsilons that its results may lose by that."""
+    """A program lowered at a point, so that its sizes are numbers; the way that lowered it; and
+    `rounding`, the machine epsilons that its results may lose thereby."""
 
     program: Program
     way: Way

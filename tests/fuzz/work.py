@@ -46,8 +46,8 @@ def work(opened: Sequence[Session], task: Seed) -> Tried:
 
 
 def keep_smaller(opened: Sequence[Session], task: Seed, finding: Verdict) -> None:
-    """Keep the smallest program that is found with which the same goes wrong as in `finding`, which
-    may be the program of the task's seed itself."""
+    """Keep the smallest program found with which the same goes wrong as in `finding`. If no smaller
+    one is found, that is the program of the task's seed itself."""
 
     def same(program: Program) -> Verdict | None:
         return again(opened, program, finding, task.seed)

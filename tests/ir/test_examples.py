@@ -37,8 +37,9 @@ def load(file: str, sizes: Sizes) -> Program:
 def convolution(
     x: Array, w: Array, b: Array | float = 0.0, *, step: int = 1, pad: int = 0, apart: int = 1
 ) -> Array:
-    """The convolution of an image x by kernels w, plus b, computed as a sum over taps of shifted
-    images times matrices, without windows. `apart` is the dilation."""
+    """The convolution of an image x by kernels w, plus b, computed without windows: a sum over taps
+    of shifted images times matrices. `step` is the stride, `pad` the zeros at each border, `apart`
+    the dilation."""
     x = np.pad(x, ((pad, pad), (pad, pad), (0, 0)))
     rows, columns = w.shape[1:3]
     high = (x.shape[0] - apart * (rows - 1) - 1) // step + 1

@@ -241,9 +241,9 @@ def test_a_product_of_complex_numbers_is_four_real_ones_or_three(form: str, real
 def test_products_with_rows_of_padding_are_left_out(
     session: Session, c: int, k: int, blocks: int
 ) -> None:
-    """The kernel that makes the products and transforms them back has no multiplication by 0 or 1,
-    and no branch that takes 0 where a row is padding: such rows add nothing to any sum. Its results
-    are right."""
+    """The kernel that makes the products and transforms them back gives right results. It has no
+    multiplication by 0 or 1, and no branch that takes 0 for a row of padding: such rows, which add
+    nothing to any sum, are left out."""
     p = parse(CONV.format(n=1, c=c, m=6, h=13, k=k, s=1, p=k // 2))
     found = lower(p, {f.name: f for f in forms(p, "fgfft")}[""])
     made = generated(found, block_size=1, num_blocks=blocks)

@@ -45,8 +45,8 @@ mixed(const weights : [[{t}]{c}]8, image : [[[{s}]{c}]3]5) =
 
 
 def made(text: str, form: str, half_arithmetic: bool = True, **point: int) -> tuple[Program, Plan]:
-    """The program of a text, and its plan by a form of `registers` with the parameters `point`; the
-    plan's kernels are proved."""
+    """The program of a text, and its plan by a form of `registers` with the parameters `point`, for
+    a device with or without `half_arithmetic`; the plan's kernels are proved."""
     program = parse(text)
     low = lowering(program, "registers", form).program
     values = {name: n for name, n in point.items() if name in low.free}

@@ -225,9 +225,9 @@ def test_a_view_of_what_is_computed_has_a_work_item_for_each_result(
 
 
 def replicated(shape: dict[str, int], panel: int) -> int:
-    """The number of elements that `toeplitz` stores: for each row of a kernel that meets the image,
-    a matrix that has the kernel's row once for each window; its rows are rounded up to whole
-    panels."""
+    """The number of elements that `toeplitz` stores for a convolution of this shape. For each row
+    of a kernel that meets the image, it stores a matrix that has the kernel's row once for each
+    window; the matrix has its rows rounded up to whole panels of `panel`."""
     n, step = shape["R"], shape["S"]
     windows = (shape["W"] + 2 * shape["P"] - n) // step + 1
     dense = windows - 1 + -(-n // step)  # of each `step`-th element, those that are in a window

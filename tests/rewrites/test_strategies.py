@@ -433,8 +433,8 @@ def test_results_that_another_kernel_reads_more_of_are_no_parts_of_sums() -> Non
 
 
 def roomless(e: Expr) -> list[Expr]:
-    """The terms in e that add elements so that tiles fit, and whose results are not copied to
-    memory, so that reads beyond the array have to be clamped."""
+    """The terms in e that add elements so that tiles fit, except those in arrays that are copied to
+    memory: reads of these terms have to be clamped."""
     if isinstance(e, Store | ToLocal | Generate):
         return []
     return [e] * adds(e) + [x for c in children(e) for x in roomless(c)]

@@ -85,7 +85,7 @@ OTHERWISE = {  # of families that are not for one convolution
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A program, the kernels that a way of lowering makes of it, and `rounding`: by how many
+    """A program called `name`, its kernels `made` by a way of lowering, and `rounding`: by how many
     machine epsilons their results may be off."""
 
     name: str
@@ -112,8 +112,8 @@ def written(name: str) -> Iterator[Case]:
 
 
 def lowered(family: str) -> Iterator[Case]:
-    """The cases of a family for one small program, each at one point: by the first form of the
-    family that applies to the program, and by the last that does, which has more traits."""
+    """The cases of a family for one small program, each at one point: by the first and by the last
+    of the family's forms that apply to the program. The last one has more traits."""
     program = example(*OTHERWISE.get(family, CONVOLUTION))
     every = forms(program, family)
     first, last = (next(_lowered(program, family, some)) for some in (every, every[::-1]))

@@ -38,9 +38,9 @@ class Builder:
         return name
 
     def conv(self, x: str, channels: tuple[int, int], k: int, step: int, group: int = 1) -> str:
-        """Add a k × k convolution of the tensor x by steps of `step`, where `channels` are the
-        numbers of channels (in, out), and a batch normalisation of its result; returns the name of
-        the last result."""
+        """Add a k × k convolution of the tensor x by steps of `step`, and a batch normalisation of
+        its result; returns the name of the normalised tensor. `channels` are the numbers of
+        channels (in, out), in `group` groups."""
         c, m = channels
         at = {"kernel_shape": [k, k], "pads": [k // 2] * 4, "strides": [step] * 2}
         made = self.node("Conv", [x, self.weight(m, c // group, k, k)], group=group, **at)

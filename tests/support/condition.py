@@ -14,11 +14,11 @@ Case = str | Arguments | tuple[str, Arguments]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A side condition of a rule, beyond its pattern, with a case where it holds and one where it
-    is violated.
+    """A side condition of a rule, beyond its pattern: `says` tells it in words. There is a case
+    where it holds, and one where it is violated.
 
     A case is the text that stands in the place {} of the term `text`; or arguments of the rule, for
-    a term without a place; or both.
+    a term without a place; or both. `params` is the text of the term's parameters.
     """
 
     rule: Rule

@@ -111,8 +111,8 @@ def in_phases(rule: Rule) -> list[C]:
 
 
 def two(first: int, second: int, make: Callable[[Expr, int], Expr]) -> tuple[str, str, str, str]:
-    """Four texts for transforms of lengths `first` and `second`: the parameters, a term whose place
-    {} stands for one transform, and each of the two transforms."""
+    """Four texts about transforms, as `make` builds them, of lengths `first` and `second`: the
+    parameters, a term whose place {} stands for one transform, and each of the two transforms."""
     sizes = [n // 2 + 1 if make is irdft else n for n in (first, second)]
     types = [f"[float]{n}" if make is rdft else pairs(n) for n in sizes]
     names = f"xs : {types[0]}, ys : {types[1]}"

@@ -50,8 +50,8 @@ Scope = Mapping[str, Type]
 
 @dataclass
 class Terms:
-    """A source of random terms, all of which may stand in one program: they share its
-    parameters."""
+    """A source of random terms, drawn by `rng`, all of which may stand in one program: they share
+    its parameters, whose types are kept in `params` by name."""
 
     rng: Random
     params: dict[str, Type] = field(default_factory=dict)
@@ -97,7 +97,8 @@ class Terms:
         return Var(name, t)
 
     def value(self, t: Type, scope: Scope | None = None, depth: int = 2) -> Expr:
-        """A random term of type t over the variables in scope and the parameters."""
+        """A random term of type t over the variables in `scope` and the program's parameters;
+        operations in it are nested up to about `depth` deep."""
         scope = scope or {}
         at_hand = [e for e in self.parts(scope) if equal(type_of(e), t)]
         if at_hand and (depth <= 0 or self.rng.random() < 0.6):
@@ -145,7 +146,8 @@ class Terms:
         return Lit(n if is_whole(t) else float(n), t)
 
     def array(self, t: Array, scope: Scope | None = None, depth: int = 2) -> Expr:
-        """A random array of type t: a map, a view, or a parameter."""
+        """A random array of type t: a map, a view, or a parameter, with terms of up to `depth`
+        nested operations inside."""
         scope, n = scope or {}, number(t.size)
         match self.one_of("map", "map", "pad", "crop", "reorder", "join", "split", "transpose"):
             case "map":
@@ -192,8 +194,8 @@ class Terms:
         return Var(self.rng.choice([n for n in NAMES if n not in taken]), t)
 
     def function(self, t: Type, u: Type, scope: Scope | None = None, depth: int = 2) -> Lam:
-        """A random function t -> u; it usually uses its argument, and sometimes variables in
-        scope."""
+        """A random function t -> u. It usually uses its argument, and sometimes variables in
+        `scope`; operations in it are nested up to about `depth` deep."""
         p = self.pattern(t)
         return Lam(p, self.value(u, inside(scope, p), depth))
 
@@ -225,7 +227,7 @@ class Terms:
         return Lam(p, self.value(acc, inside(None, p)))
 
     def zipped(self, n: int, parts: int = 2) -> Expr:
-        """A random zip of arrays of n elements."""
+        """A random zip of `parts` arrays of n elements."""
         return Zip(tuple(self.xs(n=n) for _ in range(parts)))
 
     def program(self, e: Expr) -> Program:

@@ -88,8 +88,8 @@ FAULTS = {
 
 
 def faulty(change: Callable[[str], str], program: Program, max_work_group: int) -> Generated:
-    """The code of a program in which `change`, which plants a fault, was applied to the text of
-    each kernel."""
+    """The code of a program, for groups of up to `max_work_group` items, after `change`, which
+    plants a fault, was applied to the text of each kernel."""
     made = generate(program, max_work_group=max_work_group)
     kernels = tuple(replace(k, text=change(k.text)) for k in made.plan.kernels)
     return replace(made, plan=replace(made.plan, kernels=kernels))
