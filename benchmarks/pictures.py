@@ -75,7 +75,8 @@ def main() -> None:
 
 
 def svg(picture: Picture) -> str:
-    """The picture as SVG: inputs on the left, one result and its array on the right."""
+    """The picture as SVG: on the left the inputs, with the elements marked that one result depends
+    on; on the right the array of results, with that result marked."""
     p = parse_file(TOP / "examples" / f"{picture.name}.lift", dict(picture.sizes))
     inputs = {
         name: np.asarray(x, np.float64) for name, x in random_inputs(p, 1, integers=False).items()

@@ -313,8 +313,9 @@ def a_plan(memory: int) -> Plan:
 
 
 def compiled(id: str, time_ns: float, memory: int, spills: int, private: int = 0) -> Record:
-    """The record of a variant whose time was predicted from the code that a device's compiler made
-    of it, with so many spilled registers and private bytes."""
+    """The record of a variant that takes `memory` bytes, whose time was predicted as `time_ns` from
+    the code that a device's compiler made of it. The code spills `spills` registers and takes
+    `private` bytes of private memory."""
     code = KernelCode(
         kernel="k_",
         compiler="a compiler",
@@ -336,7 +337,8 @@ def compiled(id: str, time_ns: float, memory: int, spills: int, private: int = 0
 
 
 def guessed(id: str, time_ns: float, memory: int) -> Record:
-    """The record of a variant whose time a cost model predicted without a compiler."""
+    """The record of a variant that takes `memory` bytes, whose time a cost model predicted as
+    `time_ns`, without a compiler."""
     plan = a_plan(memory)
     return Record(Variant(f"naive-0000000{id}", "naive", (), plan=plan), Predicted(time_ns))
 

@@ -175,8 +175,8 @@ MERGED = """impl __wrapped_k_ {{
 
 @pytest.mark.parametrize("sides", ["b1: %21, b2: %22", "b2: %22, b1: %21"])
 def test_a_condition_that_branches_make_is_known(sides: str) -> None:
-    """It is counted how often `x >= bound || x < below` holds, where a compiler makes it of two
-    branches."""
+    """It is counted right how often `x >= bound || x < below` holds, where a compiler makes two
+    branches of it; `sides` lists the values of the merged condition, in either order."""
     below, bound = sorted(random.sample(range(65), 2))
     kernel = shader(MERGED.format(bound=bound, below=below, sides=sides))
     assert kernel is not None
@@ -186,8 +186,9 @@ def test_a_condition_that_branches_make_is_known(sides: str) -> None:
 
 
 def test_counters_of_loops_with_as_many_turns_are_apart() -> None:
-    """It is counted how often a branch on the counter of the inner of two loops is taken, inside a
-    branch on the counter of the outer loop, where both loops have as many turns."""
+    """Two loops have equally many turns. The inner one stands in a branch on the outer loop's
+    counter, and contains a branch on its own counter: it is counted right how often this branch is
+    taken."""
     inner = """loop {{
         block b{0}:
         32     %{0}1 = phi b0: %0 (0x0), b6: %{0}69

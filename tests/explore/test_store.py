@@ -161,8 +161,8 @@ def test_kill_9_loses_at_most_the_variant_in_flight(tmp_path: Path, attempt: int
 
 
 def test_a_run_killed_while_it_wrote_can_be_read(run: Path, tmp_path: Path) -> None:
-    """A run that was killed within a transaction has the records from before it, whether it is then
-    opened to be read or to be resumed."""
+    """If a run was killed within a transaction, the records from before the transaction are found,
+    both when the run is opened to be read and when it is opened to be resumed."""
     with closing(sqlite3.connect(run / FILE)) as connection:
         connection.execute("PRAGMA cache_size = 1")  # pages are written before the end
         connection.execute("DELETE FROM outcome")

@@ -56,8 +56,8 @@ def test_of_random_programs() -> None:
 
 
 def test_where_what_is_asked_for_lies_far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Traffic is counted right, too, by sorting the elements that are asked for instead of marking
-    them, as is done where these lie far apart."""
+    """Where the elements that are asked for lie far apart, they are sorted instead of being marked
+    one by one; the traffic counted in that way is right, too."""
     monkeypatch.setattr(alike, "DENSE", 0)
     monkeypatch.setattr(explore.building.traffic, "DENSE", 0)
     found = []

@@ -76,8 +76,8 @@ class EveryTerm(Terms):
         return super().type(self.one_of(1, 1, 2, 3) if depth is None else depth)
 
     def param(self, t: Type, scope: Scope | None = None) -> Expr:
-        """A term of type t: a parameter; or, if t is an array type, at random an array of such
-        elements that an earlier kernel stored, cropped or padded to t's length."""
+        """A term of type t: a parameter; or, if t is an array type, sometimes an array that an
+        earlier kernel stored, with elements of the same type, cropped or padded to t's length."""
         stored = [
             Var(name, u)
             for name, u in (scope or {}).items()

@@ -53,8 +53,9 @@ def test_what_changes_a_result_is_read(structure: str) -> None:
 
 @pytest.mark.no_cover
 def test_what_changes_a_result_of_layers_is_read() -> None:
-    """For random networks, as many elements of each input are reported as read as change a result
-    when they are changed; of a constant, it may be reported that no element is."""
+    """For random networks, the number of elements of an input that are reported as read is the
+    number of those that change a result when they are changed. For a constant, 0 may be reported
+    instead."""
     exact = 0
     for seed in range(30):
         p = network(seed)

@@ -145,8 +145,8 @@ def test_bad_usage_is_status_2(words: list[str], program: Path, called: Called) 
 
 
 def test_a_full_disk_under_the_output_is_told(program: Path) -> None:
-    """If the output cannot be written, as the disk is full, the command ends with status 1 and one
-    line on it."""
+    """If the output cannot be written because the disk is full, the command ends with status 1, and
+    with one line that says so."""
     with open("/dev/full", "w") as full:
         line = [sys.executable, "-m", "ir", str(program)]
         done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)

@@ -91,8 +91,9 @@ def test_adjoints_of_random_terms() -> None:
 
 
 def is_adjoint(p: Program, name: str) -> bool:
-    """True if the adjoint of p in its parameter `name` is right, False if it is refused as p is not
-    linear in that. A wrong adjoint, or another refusal, fails the test."""
+    """True if the adjoint of p in its parameter `name` is right; False if the adjoint is refused
+    because p is not linear in that parameter. A wrong adjoint, or a refusal for another reason,
+    fails the test."""
     try:
         adjoint(p, name)
     except Refused as refused:

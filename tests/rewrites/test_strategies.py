@@ -420,8 +420,9 @@ def test_vectors_of_lift_fit_sums_that_none_divides(name: str, c: int) -> None:
 
 
 def test_results_that_another_kernel_reads_more_of_are_no_parts_of_sums() -> None:
-    """Where the next kernel's tiles need more elements than there are results, so that a kernel
-    makes rho + 6 of them, forms with `stored-sums` keep the meaning."""
+    """Forms of `lift` with `stored-sums` keep the meaning of a depthwise convolution and a 1 × 1
+    one after it, though the second kernel's tiles may need more elements than there are results, so
+    that the first kernel makes rho + 6 of them."""
     p, tried = program("depthwise, then 1 x 1"), 0
     for form in [f for f in forms(p, "lift") if "stored-sums" in f.name.split()][::9]:
         made = lower(p, form).program.body

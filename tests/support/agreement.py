@@ -160,9 +160,9 @@ def every() -> tuple[Case, ...]:
 
 def disagreement(session: Session, case: Case, integers: bool) -> str | None:
     """A message if a device's result of a case is too far from the interpreter's, otherwise None.
-    With `integers`, inputs are whole numbers, and results may differ only by the case's rounding
-    (where it makes whole numbers of reals, by one more); otherwise they may differ as far as
-    `_near` says."""
+    With `integers`, inputs are whole numbers, and results may be off only by the case's rounding
+    (by one more if its program makes whole numbers of reals). Otherwise they may be off by as much
+    as `_near` says."""
     inputs = random_inputs(case.program, 1, integers)
     found = arrays(session.build(case.made.plan, checking=True)(inputs))
     expected = arrays(evaluate(case.program, inputs))

@@ -85,8 +85,8 @@ def pooling(r: Random, n: Network, xs: Plane) -> Plane:
 
 
 def scaled(r: Random, n: Network, xs: Plane) -> Plane:
-    """A new layer, from the plane xs: multiplied by two factors, or multiplied by one and shifted
-    by the other, which are parameters with a number for each channel."""
+    """The plane of a new layer, which multiplies the plane xs by two factors, or multiplies it by
+    one and adds the other. The two are parameters with a number for each channel."""
     a, b = (n.param("by", f"[float]{xs.c}", r.random() < 0.7) for _ in range(2))
     f = r.choice(("x * a * b", "x * (a * b)", "x * a + b"))
     e = f"map2d(pixel -> map((x, a, b) -> {f}, zip(pixel, {a}, {b})), {xs.name})"

@@ -206,8 +206,8 @@ def drawn(r: Random, *, tflite: bool = False) -> Quantised:
 
 
 def _scales(rng: np.random.Generator, n: int, powers: bool) -> Numbers:
-    """Random scales for n channels; powers of two if `powers`, so that results lie halfway between
-    two numbers."""
+    """Random scales for n channels. If `powers`, they are powers of two, so that some results lie
+    exactly halfway between two whole numbers."""
     return (2.0 ** rng.integers(-7, 2, n) if powers else rng.uniform(0.001, 2, n)).astype(
         np.float32
     )

@@ -36,8 +36,8 @@ Amounts = tuple[int, int, int]  # on the left, the size, on the right
 
 
 def amounts(r: Random) -> Amounts:
-    """A random amount of padding before, a size up to 7, and a random amount after; one amount is
-    larger than the size, and both are at most three times as large."""
+    """A random amount of padding before, a size up to 7, and a random amount after. One amount is
+    larger than the size; both are at most three times the size."""
     n = r.randint(1, 7)
     sides = [r.randint(n + 1, 3 * n), r.randint(0, 3 * n)]
     r.shuffle(sides)
