@@ -135,7 +135,7 @@ def speedup(given: argparse.Namespace) -> None:
 
 
 def first_round(run: Run) -> list[Record]:
-    """The records of a run from before its front was measured again, in the order in which they
+    """The records that a run had before its front was measured again, in the order in which they
     came."""
     return sorted((r for r in run.records if r.round == 0), key=lambda r: r.elapsed_s)
 
@@ -200,7 +200,7 @@ def _levels(pool: Any) -> list[Level]:
 
 def alike(given: argparse.Namespace) -> None:
     """Compare a run without a cluster with a run on three workers, of which one is killed and one
-    is stopped: both must have the same variants and kernels."""
+    is stopped meanwhile: the variants and kernels of the two runs must be the same."""
     options = Options(variants=given.variants, strategy="random", jobs=1, families=("registers",))
     source, said, target = Source(TINY, "tiny"), list[str](), target_of(None, None, ())
     here, _ = start(source, options, target, given.out / "here", False)

@@ -67,8 +67,8 @@ def measured(source: Program, target: Profile, options: Options, sample: int) ->
 
 @dataclass(slots=True)
 class TimedHere:
-    """Derives forms in this process, and notes in `spent` how many seconds each call of `taken`
-    took; `begun` are the forms that wait for the next call."""
+    """Derives forms in this process, when their results are asked for. `begun` are the forms that
+    wait for that; `spent` has the seconds that each call of `taken` took."""
 
     begun: list[Derive] = field(default_factory=list)
     spent: list[float] = field(default_factory=list)
@@ -112,8 +112,8 @@ def first(found: Candidates, options: Options, sample: int, target: Profile) -> 
 
 
 def as_a_worker(function: Callable[..., R], *task: object) -> R:
-    """The result of function(*task), after which garbage is collected if the last collection is
-    long ago, as a worker does between its tasks."""
+    """The result of function(*task). Garbage is collected afterwards if the last collection is long
+    ago, as a worker does between its tasks."""
     done = function(*task)
     if time.monotonic() - _collected[0] > COLLECT_EVERY:
         collect()

@@ -47,7 +47,8 @@ CLOSE = 2  # the fastest variants of a search are measured once more, beside the
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer of a network: the file of its program, and the sizes that are set in it."""
+    """A layer of a network by its `name`: the file of its program, and the sizes that are set in
+    it."""
 
     name: str
     file: Path
@@ -56,8 +57,8 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A time in nanoseconds with its spread, and the memory needed; `name` says whose they are, a
-    variant's or a peer's."""
+    """The time in nanoseconds of a variant or a peer, with its spread, and the memory that it
+    needs; `name` says which one it is, `note` tells more."""
 
     name: str
     time_ns: float

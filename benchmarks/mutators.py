@@ -38,7 +38,8 @@ FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 @dataclass(frozen=True, slots=True)
 class Mutant:
     """A mutant of a file: the bytes from `start` to `end`, which are `before`, are replaced by
-    `after`. They stand in `function`, in the lines `lines`."""
+    `after`. They stand in the function named `function`, in a statement in the lines `lines`, and
+    begin at `column`."""
 
     file: str
     function: str
@@ -143,8 +144,7 @@ def _own_expressions(node: ast.stmt) -> Iterator[ast.expr]:
 
 
 def _mutated(e: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The pairs of an expression and its replacement, of e itself and of all expressions inside
-    it."""
+    """Pairs of an expression and what may replace it, for e and for each expression inside it."""
     if isinstance(e, ast.JoinedStr):
         return
     for new in _replacements(e):

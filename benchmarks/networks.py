@@ -36,9 +36,10 @@ the other, in another order than onnxruntime's."""
 
 
 def model_of(name: str, random: np.random.Generator, size: int | None) -> Any:
-    """The ONNX model that `name` stands for: a network that is built here, a file (converted to a
-    newer opset, as light models are), or a light model of the `onnx` package; `size` are the pixels
-    of its image each way (None: its own)."""
+    """The ONNX model that `name` stands for: a network that is built here, a model in a file, or a
+    light model of the `onnx` package; the last two are converted to a newer opset. Images have
+    `size` pixels each way (None: 224, or a light model's own size); a model in a file says its
+    own."""
     if name.endswith(".onnx"):
         return version_converter.convert_version(onnx.load(name), OPSET)
     return BUILT[name](random, size or 224) if name in BUILT else light_model(name, random, size)

@@ -6,8 +6,8 @@ it refuses.
 Shapes are combinations of the sizes below: either a few that hold every pair of values of two
 sizes, or `--count` random ones (0: all). For each family some forms are tried at sampled legal
 points. Inputs are whole numbers, so that sums are exact; the result of a family whose laws round
-may differ by the known error of its derivation. On other numbers, a right variant whose error is
-larger than `explore` allows by itself is told as `inexact`.
+may differ by the known error of its derivation. A variant that is right on whole numbers, but has a
+larger error on real numbers than `explore` allows by default, is reported as `inexact`.
 """
 
 import argparse

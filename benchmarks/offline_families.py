@@ -101,8 +101,8 @@ def _told(device: str, program: str, family: str, row: Row) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Compiles variants for one device (its profile) in the processes of `pool`; `limit` is the
-    most seconds for a kernel."""
+    """Compiles variants for one device (its profile) with its compiler in `toolchain`, in the
+    processes of `pool`; a kernel may take up to `limit` seconds."""
 
     profile: Profile
     toolchain: Toolchain

@@ -106,8 +106,8 @@ def key(line: Mapping[str, Any]) -> str:
 def derivations(
     layers: Sequence[str], families: Sequence[str], count: int, limits: Profile, seed: int
 ) -> Iterator[Derive]:
-    """The tasks to derive forms within `limits` of each family for each layer: all forms that a
-    family has, or `count` random ones if it has more."""
+    """Tasks to derive forms within `limits`, for each family and layer: all forms of the family, or
+    `count` random ones if it has more."""
     for layer, family in ((a, b) for a in layers for b in families):
         every = [form.name for form in forms(program(layer), family)]
         names = Random(f"{seed} {layer} {family}").sample(every, min(count, len(every)))
@@ -225,8 +225,8 @@ def earlier(file: Path | None) -> list[dict[str, Any]]:
 
 
 def run(given: argparse.Namespace, pool: Pool[Any, Any], limits: Profile, folder: Path) -> Report:
-    """The report on all that was done: reference results and forms were computed, points were dealt
-    out, and tried by the pool's workers."""
+    """The report on the whole check: reference results and forms are computed, points dealt out,
+    and tried by the pool's workers. The reference results are kept in `folder`."""
     until = time.monotonic() + given.time_limit
     with (given.out or Path(os.devnull)).open("a") as out:
         report = Report(out)

@@ -61,8 +61,8 @@ def explored(size: str, variants: int, folder: Path, records: Path | None) -> Ru
 
 
 def sizes(given: argparse.Namespace) -> None:
-    """Compare, for each of some sizes, a run of few variants that begins from records with runs of
-    few and of many variants that begin from nothing."""
+    """For each of some sizes, compare three runs: one of few variants that begins from records, one
+    of few and one of many variants that begin from nothing."""
     records, ratios = given.out / "records.sqlite", list[float]()
     for size in given.known.split(","):
         if not (given.out / f"known-{size}" / "report.html").exists():

@@ -1,5 +1,5 @@
-"""Layers that move more than they compute, with numbers stored as floats, halves, bfloats and
-bytes, and floats in arithmetic, beside a kernel that copies as many bytes.
+"""Layers that move more than they compute, timed beside a kernel that copies as many bytes: numbers
+are stored as floats, halves, bfloats or bytes, and computed with as floats.
 
     python -m benchmarks.storage [--device D] [--megabytes 128] [--tries 24] [--rounds 9] [--seed 0]
                                  [--stored] [--types float,half] [LAYER …]
@@ -8,11 +8,11 @@ The image has `--megabytes` as floats, and as many numbers in the other types. `
 lowering the layer are drawn at random for each type from the forms of the families `naive` and
 `registers` that store no image, a form as often as a search tries it, and the fastest is found on
 an image of half the size. Then all types take turns, so that what else the machine does hits them
-alike. With `--stored` halves are stored only, as for devices that do not compute with them. Printed
-are a type's way and its copy: the median time on the device and of processors, the bytes that a
-second of it moves, and the medians over rounds of how many times faster it is than the copy, and
-than the same layer with floats (on a CPU by processors' time, which other processes do not take
-from).
+alike. With `--stored` halves are stored only, as for devices that do not compute with them. A line
+is printed for each type's way and for its copy: the median time on the device and of processors,
+the bytes that it moves in a second, and how many times faster it is than the copy, and than the
+same layer with floats. These ratios are medians over rounds (on a CPU of processors' time, which
+other processes do not add to).
 """
 
 import argparse
@@ -82,9 +82,9 @@ kernel void copy(global const {t} *restrict xs, global {t} *restrict out) {{
 
 @dataclass(slots=True)
 class Way:
-    """A layer lowered in one form at one point (`words`) and built, with its inputs, the bytes of
-    its image and results (`moved`), buffers on the device with inputs (`there`), and the times of
-    its runs so far."""
+    """A way to run a layer: lowered in one form at one point (`words`) and built. It has the
+    layer's inputs, buffers on the device with copies of them (`there`), the bytes of its image and
+    results (`moved`), and the times of its turns so far."""
 
     words: str
     built: Program
@@ -191,7 +191,7 @@ def best(name: str, t: str, session: Session, given: argparse.Namespace) -> Way:
 
 
 def alike(ways: Sequence[Way]) -> None:
-    """Let all these ways, of one layer and one type, use the inputs of the first one."""
+    """Make all these ways, which are of one layer and one type, use the inputs of the first."""
     there = ways[0].copied()
     for way in ways:
         way.inputs, way.there = ways[0].inputs, there

@@ -29,9 +29,9 @@ Step = Callable[[Tensor, dict[str, Tensor]], Tensor]
 
 @dataclass
 class Chain:
-    """A program on an image in d dimensions, built layer by layer: the image's sizes (`sides`, and
-    c channels) after the layers so far, the shapes of its parameters by name, the texts of its
-    terms, and PyTorch's steps."""
+    """A program on an image in d dimensions, built layer by layer by choices of `r`: the image's
+    sizes after the layers so far (`sides`, and c channels), the shapes of its parameters by name,
+    the texts of its terms, and PyTorch's steps."""
 
     d: int
     sides: list[int]

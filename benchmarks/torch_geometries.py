@@ -22,8 +22,8 @@ from rewrites.adjoint.program import adjoint
 @dataclass(frozen=True, eq=False)
 class Geometry:
     """A transposed convolution of an image x [c][sides] by weights w [c][m][sides], as PyTorch lays
-    them out. `steps` are its strides, `pads` how much is cropped at both ends of a dimension,
-    `more` how much is added at its end, `apart` the dilations."""
+    them out, in `groups` groups. For each dimension, `steps` has the stride, `pads` how much is
+    cropped at both ends, `more` how much is added at the end, and `apart` the dilation."""
 
     steps: list[int]
     pads: list[tuple[int, int]]

@@ -96,7 +96,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """A form of a family for a layer that has no points to try, and why."""
+    """A form of a family for a layer that has no points to try, for the reason `reason`."""
 
     layer: str
     family: str

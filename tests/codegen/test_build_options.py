@@ -1,5 +1,4 @@
-"""Tests of the options with which a kernel is built, by which its text learns what the device
-has."""
+"""Tests of the options with which a kernel is built: they tell its text what the device has."""
 
 import re
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 """Tests of injectivity: where work-items are said to write different cells, brute force finds that
-they do, and an index made of all digits of an id is always said to tell work-items apart."""
+they do; and work-items are always said to be told apart by an index made of all digits of an id."""
 
 # key: r radices
 
@@ -26,8 +26,8 @@ def ids(r: Sequence[int]) -> tuple[Index, Index]:
 
 
 def address(x: Index, r: Sequence[int], units: Sequence[int]) -> Index:
-    """The sum of the digits of x in mixed radices r, each multiplied by its own unit, and a
-    constant."""
+    """A constant plus the sum of the digits of x in mixed radices r, each digit multiplied by its
+    own unit."""
     parts = (digit(x, r, k) * unit for k, unit in enumerate(units))
     return sum(parts, constant(3))
 

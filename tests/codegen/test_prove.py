@@ -515,8 +515,9 @@ def test_what_has_no_digits_is_tried() -> None:
 
 
 def panels_filled(first: int) -> Kernel:
-    """A kernel that writes 6 planes of 128 rows of 128 columns in panels of 48; in the last panel,
-    16 columns are left over, and filled from column `first` on."""
+    """A kernel that writes 6 planes of 128 rows of 128 columns, in panels of 48 columns. The last
+    panel has 16 columns more than there are, which are filled: `first` is the first cell to fill,
+    for row 0 of plane 0."""
     out = a_global("out", 3 * 36 * 128 * 48)
     row, column = var("gid0", 0, 127), var("gid1", 0, 127)
 

@@ -100,8 +100,8 @@ def chain() -> Plan:
 
 
 def packing() -> Plan:
-    """A plan that computes z = x + 10 w reversed, in which prepack makes a packed copy of w; each
-    run changes the copy by 1000, so that a second run shows whether prepack was run again."""
+    """A plan that computes z = x + 10 w', where w' is w reversed; prepack makes a packed copy of 10
+    w'. Each run adds 1000 to the copy, so that a second run shows whether prepack was run again."""
     source = """
     kernel void pack(global const float *w, global float *p) {
       int i = get_global_id(0); p[i] = 10 * w[255 - i]; }

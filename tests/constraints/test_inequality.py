@@ -14,8 +14,8 @@ PARAMETERS = ("a", "b", "c")
 
 
 def floored(r: Random, depth: int) -> Size:
-    """A random sum of a parameter, a number and a floor, which may be multiplied by its divisor;
-    the floor is of such a sum again, at most `depth` deep."""
+    """A random sum of a parameter, a number and a floor. The floor may be multiplied by its
+    divisor; it is of a sum like this one again, at most `depth` deep."""
     total = named(r.choice(PARAMETERS)) * r.randint(1, 3) + r.randint(-2, 9)
     if not depth:
         return total

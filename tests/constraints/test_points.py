@@ -241,8 +241,8 @@ def test_a_hundred_constraints_on_twenty_parameters() -> None:
 
 
 def test_quotients_are_whole_where_they_are_used() -> None:
-    """Where one relation contains 96 / a and another says that a divides 96, the count is exact and
-    sampling works."""
+    """If one relation contains 96 / a and another says that a divides 96, points are counted
+    exactly, and can be sampled."""
     relations = [Divides(A, 96), AtMost(exact(96, A) * B, 40), *within(1, 20, ("b",))]
     found = space(system(("a", "b"), *relations))
     assert found.count == sum(min(20, 40 * a // 96) for a in divisors(96))

@@ -22,8 +22,9 @@ where N = {n}
 
 
 def simulated(words: np.ndarray) -> int:
-    """The number of turns beyond the first for which lanes wait at 32 banks of local memory;
-    `words` has the words that each lane touches at each access."""
+    """The number of turns, beyond the first, that accesses take at the 32 banks of local memory;
+    lanes that ask for 32 words go together. `words` has the words that each lane touches at each
+    access."""
     waited = 0
     for access in words.tolist():
         together = 32 // len(access[0])

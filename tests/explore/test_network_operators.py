@@ -45,8 +45,8 @@ REFUSED = {
 
 
 def cases(operator: str) -> list[Any]:
-    """The cases of `onnx.backend.test` whose only node is the operator `operator`; a case is
-    computed when its module is imported."""
+    """The cases of `onnx.backend.test` whose only node is the operator `operator`. To have them,
+    the module that computes them is imported."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import_module(f"onnx.backend.test.case.node.{operator.lower()}")

@@ -208,8 +208,8 @@ def test_a_machine_that_becomes_slow_is_told_once_a_spell() -> None:
 
 
 class Counted:
-    """A stand-in for a series: each batch is said to take `ns` nanoseconds an inference, and the
-    number of inferences in it is kept in `counts`."""
+    """A stand-in for a series: each batch is said to take `ns` nanoseconds a launch, and its number
+    of launches is noted in `counts`."""
 
     def __init__(self, ns: float) -> None:
         self.ns, self.counts = ns, list[int]()

@@ -83,8 +83,8 @@ def try_program(
 
 
 def guarded(way: Way, trial: Callable[[], Iterator[Verdict]]) -> Iterator[Verdict]:
-    """The verdicts of `trial`, which tries the way `way`; if it raises an exception, the last
-    verdict is on that."""
+    """The verdicts that `trial` gives on the way `way`; if it raises an exception, the last verdict
+    is one on the exception."""
     try:
         yield from trial()
     except Exception as error:

@@ -71,8 +71,8 @@ def places(e: Expr, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...
 
 
 def replacements(e: Expr) -> Iterator[Expr]:
-    """The terms that may replace e as they are simpler: terms of the same type inside e, a number,
-    and a parameter."""
+    """Simpler terms that may replace e: terms of the same type inside e, a number, and a
+    parameter."""
     t = type_of(e)
     for inner in islice(subterms(e), 1, None):
         if not isinstance(inner, Lam) and same_type(inner, t) and free(inner) <= free(e):
@@ -110,7 +110,7 @@ def put(e: Expr, path: tuple[int, ...], other: Expr) -> Expr:
 
 
 def smaller_sizes(program: Program) -> Iterator[Program]:
-    """The programs whose text differs in one number, which is smaller."""
+    """The programs whose text is that of `program` with one number made smaller."""
     text = show(program)
     numbers = sorted({int(n) for n in re.findall(r"(?<![\w.])\d+(?![\w.])", text)}, reverse=True)
     for n in numbers:

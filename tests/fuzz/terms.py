@@ -286,8 +286,8 @@ def elem_type(t: Type) -> Type:
 
 
 def program(rng: Random, stored: int = 2) -> Program:
-    """A random program that stores up to `stored` arrays on the way; some of its parameters are
-    constants."""
+    """A random program that stores up to `stored` arrays, by kernels of their own, before it
+    computes its result; some of its parameters are constants."""
     while True:
         e = EveryTerm(rng).staged(stored)
         if well_formed(e):

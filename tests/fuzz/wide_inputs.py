@@ -15,11 +15,12 @@ ENDS = 0.3  # of the numbers are the least or the largest
 
 def wide_inputs(p: Program, seed: int) -> dict[str, Data]:
     """Random inputs of a program, equal for equal seeds: small whole numbers, as `random_inputs`
-    draws them, but in half of the arrays of whole numbers any numbers of the array's type.
+    draws them; but about half of the arrays of whole numbers hold any numbers of their type.
 
-    Where a program makes whole numbers of real ones, only arrays of bytes are drawn so: devices
-    round sums of larger numbers, and a real number that is rounded otherwise may become another
-    whole number."""
+    If a program makes whole numbers of real ones, only arrays of bytes hold any numbers. Sums of
+    larger numbers are rounded, not on all devices in the same way, so that a real number might
+    become another whole number.
+    """
     rng = np.random.default_rng(seed)
     most = 1 if makes_whole_of_reals(p) else 8
     return {name: _wide(x, most, rng) for name, x in random_inputs(p, seed).items()}

@@ -47,7 +47,8 @@ def _number(v: Var) -> Scalar:
 
 
 def product_of(data: dict[str, np.ndarray]) -> np.ndarray:
-    """The result aᵀ b + c that a matrix instruction makes of its operands a, b and c, exactly."""
+    """The result aᵀ b + c that a matrix instruction makes of its operands, exactly; `data` has a, b
+    and c by name."""
     a, b, c = (x.astype(np.float64) for x in data.values())
     return np.asarray(c + a.T @ b)
 

@@ -246,8 +246,8 @@ def unpacked(x: Any) -> list[Any]:
 
 
 def as_lists(data: Any, t: Type) -> Any:
-    """The data of type t, tuples of arrays, in the form that the definitions use: lists of
-    tuples."""
+    """The data, tuples of arrays with elements of type t, as lists of tuples: the form that the
+    definitions use."""
     match t:
         case Array(elem, n):
             return [as_lists(element(data, i), elem) for i in range(number(n))]
@@ -971,8 +971,8 @@ def test_random_inputs_depend_on_the_seed_alone() -> None:
 
 
 def test_more_axes_than_numpy_has_are_refused() -> None:
-    """An operation on arrays of 40 dimensions each, which would need 80, more than NumPy has, is
-    refused with a message."""
+    """An operation on two arrays of 40 dimensions each would need an array of 80, more than NumPy
+    has: it is refused with a message."""
     a, b = (
         named_axes.Named(np.ones([1] * 40), tuple(named_axes.Axis(1) for _ in range(40)))
         for _ in range(2)

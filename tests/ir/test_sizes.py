@@ -119,7 +119,7 @@ def test_equal_sizes_have_equal_values(t: Term, u: Term, values: dict[str, int])
 
 
 def positive(t: Term, values: dict[str, int]) -> bool:
-    """True if every divisor in t is positive."""
+    """True if, with these values, every divisor in t is positive."""
     if not isinstance(t, tuple):
         return True
     divides = t[0] in "/fmc"
@@ -241,8 +241,8 @@ def test_sizes_that_are_rounded_up_say_so(size: Size, text: str) -> None:
 def test_what_is_said_to_divide_no_number_divides_it_at_no_value(
     a: int, b: int, value: int, n: int
 ) -> None:
-    """If `divides` says that a size does not divide a number, it does so for no values of the
-    size's parameters. (It may say yes where it cannot know.)"""
+    """If `divides` says that a size does not divide a number, then the size does not divide it for
+    any values of its parameters. (`divides` may say yes where it cannot know.)"""
     k = named("k") * a + b
     assert divides(k, n) or n % (value * a + b)
     assert not divides(8 * named("k"), 5)

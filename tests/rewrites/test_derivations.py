@@ -128,8 +128,9 @@ def test_the_golden_derivation_uses_the_laws_that_make_blocks() -> None:
 
 
 def test_a_tile_of_the_lift_paper_is_a_window_of_the_padded_image() -> None:
-    """The derivation of `lift` tiles slides by their law, adds two nested lets and makes partial
-    sums in local memory, in this order; tiles are windows of the padded image."""
+    """The derivation of `lift` first tiles slides, then makes sums in parts, then adds lets, of
+    which there are two, then puts arrays in private and in local memory. Tiles are windows of the
+    padded image."""
     made = lowered(CONV, "lift")
     laws = [step.rule.rewrite.__name__ for step in made.derivation.steps]
     expected = ["split_slide", "slide_slide", "partial_reduce_vector", "interchange_map_reduce"]

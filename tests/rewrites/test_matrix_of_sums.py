@@ -46,9 +46,9 @@ def test_a_weight_gradient_is_right_to_the_number(session: Session) -> None:
 
 
 def test_a_group_stages_what_nine_taps_of_eight_planes_read_and_no_more() -> None:
-    """A work-group has local memory for 6 × 6 places of each of eight planes, for eight tiles at a
-    time. Two copies, the sums of two parts of the tiles, and the addition of these are kernels of
-    their own."""
+    """There are four kernels: two copies, one that makes the sums of two parts of the tiles, and
+    one that adds these. A work-group that makes sums has local memory for 6 × 6 places of each of
+    eight planes, for eight tiles at a time."""
     generated = made()
     *copies, sums, added = generated.plan.kernels
     assert len(copies) == 2

@@ -127,8 +127,8 @@ def test_vectors_of_a_staged_tile_are_addressed_by_sums() -> None:
 
 def test_two_floats_become_bfloats_at_once_on_devices_that_have_instructions_of_bfloats() -> None:
     """NVIDIA's instruction that rounds two floats to bfloats is used only in kernels with a matrix
-    instruction of bfloats, as other devices do not have it; a text that swaps its operands is not
-    proved."""
+    instruction of bfloats, as other devices do not have it. A text in which the operands of that
+    instruction are swapped is not proved."""
     p = program("vgg.lift", {"C": 16, "W": 8, "M": 16})
     texts = {}
     for form in ("mma-bf16 patch relaid parts", "mma-tf32 patch relaid parts"):

@@ -130,8 +130,8 @@ def test_one_dimension_of_results_has_no_sides_to_exchange() -> None:
 
 
 def test_the_ends_of_rows_take_no_branch(session: Session) -> None:
-    """The kernel has no choice inside the image; at the ends of rows, `select` replaces loaded
-    numbers by 0; where a whole row is padding, nothing is loaded."""
+    """Loads inside the image have no condition. At the ends of rows, `select` replaces loaded
+    numbers by 0, without a branch; where a whole row is padding, nothing is loaded."""
     program, plan = made(CHANNELS_LAST, "relaid", POINT | {"tx": 7})
     inside, row, outside = re.split(r"\} else[^\n]*\{\n", plan.source)
     assert "?" not in inside.split("for (int i_rows3", 1)[1]

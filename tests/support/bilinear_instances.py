@@ -150,7 +150,8 @@ def _two(g: Terms, elem: Type, down: tuple[int, int], across: tuple[int, int]) -
 
 def replicate_taps(g: Terms) -> Expr:
     """A random map over windows (of numbers or of rows, at any step) to sums of products of a
-    window and taps; before its product, a number of a window may go through a function."""
+    window and taps. The numbers of a window may go through a function before they are
+    multiplied."""
     elem: Type = Array(FLOAT, g.size()) if g.rng.random() < 0.3 else FLOAT
     n, s = _window(g)
     windows = Slide(n, s, g.xs(elem, n + g.size(0, 5)))
@@ -205,7 +206,7 @@ def _sum(z: Expr, w: Expr, taps: Expr, flip: bool) -> Expr:
 
 
 def _taken(p: Expr, x: Var, h: Var, e: Expr) -> Expr:
-    """The term e with the two components of the pair p in place of x and h."""
+    """The term e in which the two components of the pair p replace the variables x and h."""
     return substitute(e, {x.name: Get(0, p), h.name: Get(1, p)})
 
 

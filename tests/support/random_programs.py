@@ -1,5 +1,5 @@
-"""Random lowered programs: random views of the input, a nest of lowered maps with copies over
-these, and random views of its result."""
+"""Random lowered programs: random views of the input, over these a nest of lowered maps with
+copies, and over its result random views again."""
 
 # key: e term, t type, rng random numbers, n size
 

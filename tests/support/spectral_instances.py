@@ -91,8 +91,8 @@ def windows_of_planes(g: Terms) -> Expr:
 
 
 def slid_row(g: Terms) -> Expr:
-    """A random sum of products of a row with windows of another row, which may be padded; numbers
-    are real, or complex, in two arrays."""
+    """A random sum of products of a row with windows of another row, which may be padded. Numbers
+    are real; or they are complex, their real and imaginary parts in an array each."""
     v, n = g.size(1, 5), g.size(0, 4)
     left, right = g.size(0, 3), g.size(0, 3)
     size = max(1, v + n - left - right)
@@ -169,8 +169,9 @@ def columns_of_spectra(g: Terms) -> Expr:
 
 
 def over_images(g: Terms) -> Expr:
-    """A random term of sums of products of a kernel with windows that are not much smaller than the
-    row or plane; of one kernel or several, and one plane or several."""
+    """A random term for sums of products of a kernel with the windows of a row or plane, where the
+    windows are not much smaller than the row or plane. There may be several kernels, and several
+    rows or planes."""
     sizes = [g.one_of(4, 6, 8, 9) for _ in range(g.size(1, 2))]
     plane: Type = FLOAT
     kernel: Type = FLOAT

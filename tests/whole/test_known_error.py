@@ -144,10 +144,11 @@ def test_one_wrong_number_of_many_shows() -> None:
 def test_of_sums_whose_roundings_add_up_no_more_is_lost_than_one_for_each_term(
     text: str, family: str, name: str, value: float, session: Session
 ) -> None:
-    """If all inputs are one number, so that a long sum is rounded the same way at each step, its
-    error is at most the known error and one rounding for each term.
+    """If all inputs are `value`, so that a long sum is rounded the same way at each step, its error
+    is at most the known error and one rounding for each term.
 
-    A bias may cancel nearly all of a sum, such as 324 that of 36 products of 3 and 3.
+    A bias may cancel nearly all of a sum: for the value 3, one of 324 that of 36 products of 3 and
+    3.
     """
     p = parse(text)
     plan, rounding = made(text, family, name)
