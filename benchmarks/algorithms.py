@@ -170,8 +170,8 @@ def sorted_by_part(costs: Sequence[Cost]) -> list[Cost]:
 
 
 def alexnet(layer: Layer, given: argparse.Namespace) -> Row:
-    """The row of a layer, with the domain io-optimal and without: the number of legal points, and
-    of variants until a search is near its best."""
+    """The row of a layer, both with the domain io-optimal and without: the number of legal points,
+    and the number of variants that a search tries until it is near its best."""
     program, device = program_of(layer), profile_of(choose(given.device))
     whole, near = (
         sum(_count(program, family, device, domain) for family in NARROWED)

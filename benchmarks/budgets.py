@@ -36,8 +36,8 @@ def measured(layers: Layers, target: Target, session: Session, tried: int) -> Ch
 
 
 def budgets_of(front: list[Choice], count: int) -> list[int]:
-    """At most `count` budgets in bytes, the largest first: evenly spaced from the memory of the
-    smallest choice of a front to that of the largest."""
+    """At most `count` budgets in bytes, the largest first, evenly spaced: from the memory of the
+    smallest choice of a front to the memory of the largest."""
     most, least = front[0].memory_bytes, front[-1].memory_bytes
     return sorted({int(n) for n in np.linspace(least, most, count)}, reverse=True)
 

@@ -53,8 +53,9 @@ def fastest(options: argparse.Namespace, side: int, family: str) -> tuple[float,
 
 
 def line(options: argparse.Namespace, side: int, families: list[str]) -> str:
-    """The row of a table for kernels of `side` × `side`: the time of each family and its ratio to
-    that of the family `--against`, or the reason why the family has no variant."""
+    """The row of a table for kernels of `side` × `side`, with a cell for each of the families: its
+    time, and the ratio to the time of the family `--against`; or the reason why the family has no
+    variant."""
     cells, found = [], dict[str, tuple[float, str]]()
     for family in families:
         try:

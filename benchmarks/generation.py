@@ -78,7 +78,8 @@ class TimedHere:
         self.begun += todo
 
     def taken(self) -> list[Derived | Inapplicable]:
-        """The results of the forms kept since the last call, which are derived now."""
+        """The results of the forms that `begin` was given since the last call; they are derived
+        now."""
         todo, self.begun = self.begun, []
         before = time.process_time()
         found = [as_a_worker(derive, task) for task in todo]
@@ -87,8 +88,8 @@ class TimedHere:
 
 
 def started(source: Program, target: Profile, options: Options) -> tuple[Candidates, list[float]]:
-    """The candidates of a run, derived in this process, and a list of seconds, to which every later
-    derivation of forms appends the time that it took."""
+    """A pair: the candidates of a run, whose forms are derived in this process, and a list of
+    seconds. Every later derivation of forms appends to the list how long it took."""
     deriving = TimedHere()
     budget = POOL * options.variants
     todo = tasks(source, target, families=options.families, budget=budget, seed=options.seed)

@@ -725,8 +725,8 @@ def test_nothing_here_keeps_state() -> None:
     st.sampled_from([2, 5]),
 )
 def test_digits_are_what_they_were_taken_from(l: int, k: int, d: int, a: int) -> None:
-    """The sum l·x + k·(x // d) + x // (d·a), written in digits of x, has the same value wherever x,
-    a sum of two ids, is at most 20, as is assumed."""
+    """The sum l·x + k·(x // d) + x // (d·a), written in digits of x, has the same value as before.
+    Here x is a sum of two ids, and at most 20 by assumption."""
     x = assume(var("i", 0, 4) * 7 + var("j", 0, 6), hi=20)
     whole = from_atom(quot(x, d)) * k + from_atom(quot(x, d * a))
     apart = digits(plus(whole, x, l))

@@ -59,9 +59,9 @@ def a_private(name: str, elements: int) -> Memory:
 def kernel(
     *statements: Statement, groups: Dims = (1, 1, 1), local: Dims = (1, 1, 1), whole: bool = False
 ) -> Kernel:
-    """A kernel of these statements, launched with `groups` work-groups of `local` items: with
-    global ids if `whole`, else with ids of groups and of items, in each dimension that has more
-    than one."""
+    """A kernel of these statements, launched with `groups` work-groups of `local` items. It has a
+    global id for each dimension if `whole`, else an id of the group and one of the item in it; ids
+    that can only be 0 are left out."""
     names = []
     for d, (g, n) in enumerate(zip(groups, local, strict=True)):
         if whole:

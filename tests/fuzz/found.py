@@ -21,8 +21,8 @@ HEAD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A kept program with the way of lowering by which it went wrong, and the seed that it was
-    drawn with."""
+    """A program that was kept, the way of lowering by which something went wrong with it, and the
+    seed that it was drawn with."""
 
     program: Program
     way: Way

@@ -264,7 +264,8 @@ CHECKS: dict[str, tuple[Callable[..., Array], list[Sizes]]] = {
 
 
 def sizes_of(file: str, given: Sizes) -> Sizes:
-    """The sizes of an example's file that are plain numbers, with those in `given` set."""
+    """The sizes that an example's file states as plain numbers, by name, but with the values in
+    `given` instead where it has any."""
     text = (EXAMPLES / file).read_text().rsplit("where", 1)[1]
     return {name: int(n) for name, n in re.findall(r"(\w+) = (\d+)", text)} | given
 

@@ -228,8 +228,8 @@ def made_in_blocks_of_one(p: Program, family: str, form: str) -> Generated:
 @pytest.mark.parametrize(("form", "real"), [("registers", 4), ("registers gauss", 3)])
 def test_a_product_of_complex_numbers_is_four_real_ones_or_three(form: str, real: int) -> None:
     """The sums take four multiplications (three with `gauss`) for each product of complex numbers.
-    There is one for each choice of a frequency (9 for rows of 16), a row of results, an output
-    channel, a channel, and a row of the kernel."""
+    There is such a product for each choice of a frequency (9 for rows of 16), a row of results, an
+    output channel, a channel, and a row of the kernel."""
     m, c, h, k = 4, 3, 13, 3
     p = parse(CONV.format(n=1, c=c, m=m, h=h, k=k, s=1, p=1))
     data, _, sums, back = made_in_blocks_of_one(p, "fgfft", form).kernels

@@ -1,5 +1,5 @@
-"""Tests of programs that are prepared before a family lowers them: zero points out of sums, and
-sums of halves in floats."""
+"""Tests of programs that are prepared before a family lowers them: zero points are taken out of
+sums, and sums of halves are made in floats."""
 
 import numpy as np
 import pytest

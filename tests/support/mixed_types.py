@@ -18,9 +18,8 @@ NARROW = tuple(t for t in SCALARS.values() if t.name not in ("float", "int", "lo
 
 
 def mixed(p: Program, r: Random) -> Program:
-    """The program p with parameters of random types; a parameter's numbers become floats before
-    they are computed with, or stay whole numbers where p allows that. The results may get another
-    type, too."""
+    """The program p with parameters of random types, and perhaps results of another type. Narrow
+    numbers are converted to float before an operation; narrow whole numbers only sometimes."""
     types = {param.var.name: _stored(param.var.type, r) for param in p.params}
     body = retype(p.body, types, lambda e, env: _instead(e, env, r))
     params = tuple(
@@ -59,7 +58,8 @@ def _instead(e: Expr, env: Mapping[str, Type], r: Random) -> Expr | None:
 
 
 def _operand(e: Expr, r: Random) -> Expr:
-    """The number e as an operand: converted to float if it is a narrow real number."""
+    """The number e as an operand: converted to float if it is a narrow real number, and at random
+    if it is a whole number."""
     t = type_of(e)
     if t in NARROW_REALS or (is_whole(t) and t != FLOAT and r.random() < 0.5):
         return Unary("float", e)
