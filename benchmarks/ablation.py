@@ -72,8 +72,8 @@ class Cost:
 
 def has(part: str, program: Program, variant: Variant) -> bool:
     """True if a variant of the program has the part called `part`: if leaving the part out, as
-    `PARTS` says, changes the variant's form or point. For the part VECTORS, its kernels have to
-    load vectors, too."""
+    `PARTS` says, changes the variant's form or point. For the part VECTORS, the variant's kernels
+    have to load vectors, too."""
     point = dict(variant.parameters)
     if PARTS[part](variant.form, point) == (variant.form, point):
         return False

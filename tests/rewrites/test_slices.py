@@ -78,9 +78,9 @@ def test_parts_of_a_sum_are_completed_by_the_group(
 
 @pytest.mark.parametrize("p", [2, 4, 8])
 def test_parts_lie_where_the_chunks_were(p: int) -> None:
-    """The chunks that a group stages and the parts of its sums share local memory, so that it takes
-    the bytes of the larger of the two: here of the parts, of which a work-item stores those of one
-    column of its block at a time."""
+    """The chunks that a group stages and the parts of its sums share local memory, so that the
+    group takes only the bytes of the larger of the two. Here these are the parts, of which a
+    work-item stores those of one column of its block at a time."""
     point = POINT | {"p": p, "k": 1}
     kernel = made(parse(CONV), "relaid sliced", point).kernels[-1]
     rows, columns = point["lx"] * point["tr"] * point["v"], point["ly"] * point["tc"]

@@ -58,8 +58,8 @@ def _instead(e: Expr, env: Mapping[str, Type], r: Random) -> Expr | None:
 
 
 def _operand(e: Expr, r: Random) -> Expr:
-    """The number e as an operand: converted to float if it is a narrow real number, and at random
-    if it is a whole number."""
+    """The number e as an operand: converted to float if it is a narrow real number, and sometimes,
+    at random, if it is a whole number."""
     t = type_of(e)
     if t in NARROW_REALS or (is_whole(t) and t != FLOAT and r.random() < 0.5):
         return Unary("float", e)

@@ -79,8 +79,8 @@ def test_a_random_way_to_lower_it_is_proved_and_right(session: Session, structur
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_however_it_is_written_it_reaches(structure: str) -> None:
     """A program of a structure, written in a random way (order of loops and channels, windows
-    flattened or not, places of biases), is lowered by `registers` and keeps its meaning; if its
-    results share operands, so is it by `blocked` and `lift`."""
+    flattened or not, places of biases), is lowered by `registers` and keeps its meaning. If its
+    results share operands, the same holds for `blocked` and `lift`."""
     reached = ("registers",) if structure in UNSHARED else ("registers", "blocked", "lift")
     for family in reached:
         print(f"SEED={SEED}, {family}")
