@@ -98,7 +98,8 @@ def ready() -> int:
 
 
 def plain(device: Device | None) -> Callable[[], int]:
-    """A function that makes the state of a worker: `ready`, whatever the device."""
+    """A function that makes the state of a worker for a device (None: without one): always
+    `ready`."""
     return ready
 
 

@@ -364,7 +364,7 @@ def test_what_a_derivation_may_lose_is_allowed_to_it_and_no_more(
     device: Device, tmp_path: Path
 ) -> None:
     """Winograd's F(4, 3), which has thirds in its matrices, fails the check on whole numbers if no
-    rounding is allowed, and passes if the known error of its derivation is."""
+    rounding is allowed, and passes if the known error of its derivation is allowed."""
     program = parse(TEXT)
     state = meter(device, program, 0, stored_reference(program, 0, tmp_path), 1e-4)
     form = "F4 registers"

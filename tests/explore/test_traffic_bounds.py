@@ -263,7 +263,7 @@ def test_a_bound_of_results_alone_says_so() -> None:
 
 def test_winograds_bound_is_of_tiles_without_padding() -> None:
     """Winograd's bound counts only tiles that hold no padding. An image of one pixel has no such
-    tile: what is left of the formula is a negative number, minus what fits on chip."""
+    tile, so that the bound is negative there: minus the 64 numbers that fit on chip."""
     p = parse(CONV.format(h=28, w=28, p=1, r=3, s=1, c=32, m=64))
     known, free = products(p), Products(28 * 28 * 64 * 32 * 9, 28 * 28 * 64, 9.0, SQUARE)
     assert known is not None

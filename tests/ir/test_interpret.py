@@ -246,8 +246,8 @@ def unpacked(x: Any) -> list[Any]:
 
 
 def as_lists(data: Any, t: Type) -> Any:
-    """The data, tuples of arrays with elements of type t, as lists of tuples: the form that the
-    definitions use."""
+    """The data of type t in the form that the definitions use: an array of tuples, which the
+    interpreter keeps as a tuple of arrays, becomes a list of tuples."""
     match t:
         case Array(elem, n):
             return [as_lists(element(data, i), elem) for i in range(number(n))]

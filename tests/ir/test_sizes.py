@@ -241,8 +241,9 @@ def test_sizes_that_are_rounded_up_say_so(size: Size, text: str) -> None:
 def test_what_is_said_to_divide_no_number_divides_it_at_no_value(
     a: int, b: int, value: int, n: int
 ) -> None:
-    """If `divides` says that a size does not divide a number, then the size does not divide it for
-    any values of its parameters. (`divides` may say yes where it cannot know.)"""
+    """If `divides` says that a size does not divide a number, then there are no values of the
+    size's parameters for which it divides the number. (`divides` may say yes where it cannot
+    know.)"""
     k = named("k") * a + b
     assert divides(k, n) or n % (value * a + b)
     assert not divides(8 * named("k"), 5)

@@ -1,5 +1,5 @@
-"""Tests of the family `matrix` with slices: each sub-group of a group makes a part of each sum, and
-the parts are added by way of local memory."""
+"""Tests of the family `matrix` with slices: sub-groups of a group make parts of sums, and the parts
+are added by way of local memory."""
 
 import re
 from dataclasses import replace
