@@ -130,6 +130,14 @@ def widened(leaf: Leaf, whole: "np.dtype[np.generic]") -> Leaf:
     return on_factors(leaf, wide)
 
 
+def as_real(leaf: Leaf, real: "np.dtype[np.generic]") -> Leaf:
+    """The leaf with its numbers converted to the type `real` if they are whole; what is multiplied
+    or summed to make them is computed in whole numbers first."""
+    if all(a.data.dtype.kind == "f" for a in leaf.factors):
+        return leaf
+    return on_factors(force(leaf), lambda a: Named(a.data.astype(real, copy=False), a.axes))
+
+
 def cast(found: Sequence[Leaf]) -> list[Leaf]:
     """The leaves with integers converted to floats, if there are floats among them."""
     dtypes = [a.data.dtype for leaf in found for a in leaf.factors]

@@ -60,12 +60,13 @@ from ir.core.types import INT, LONG, Tuple, Type
 from ir.core.types import scalar_of as only_scalar
 from ir.errors import UserError
 from ir.meaning import layout
-from ir.meaning.arithmetic import UNARY, chosen, compared, pointwise, widened
+from ir.meaning.arithmetic import UNARY, as_real, chosen, compared, pointwise, widened
 from ir.meaning.conversions import WHOLE, converted
 from ir.meaning.inputs import Data, check_inputs, components, known, scalar_of
 from ir.meaning.named_axes import Axis
 from ir.meaning.reductions import binary, fold
 from ir.meaning.values import (
+    Acc,
     Leaf,
     NotAFold,
     TooBig,
@@ -245,8 +246,8 @@ def _unary(op: str, a: Value, env: Env) -> Value:
 
 
 def _binary(e: Expr, op: str, a: Value, b: Value, env: Env) -> Value:
-    """The value of the operation e, a op b; narrower whole numbers are widened first if the result
-    is int or long."""
+    """The value of the operation e, a op b. Narrower whole numbers are widened first if the result
+    is int or long; what a reduction adds to a real accumulator is made real first."""
     if op in COMPARISONS:
         if not (isinstance(a, Leaf) and isinstance(b, Leaf)):
             raise NotAFold
@@ -255,6 +256,8 @@ def _binary(e: Expr, op: str, a: Value, b: Value, env: Env) -> Value:
     if scalar in (INT, LONG):
         whole = env.whole if scalar == INT else INT64
         a, b = (widened(x, whole) if isinstance(x, Leaf) else x for x in (a, b))
+    elif isinstance(a, Acc) or isinstance(b, Acc):  # a sum of whole numbers would wrap around
+        a, b = (as_real(x, env.real) if isinstance(x, Leaf) else x for x in (a, b))
     return binary(op, a, b)
 
 

@@ -161,3 +161,18 @@ def test_the_least_and_the_largest_int_can_be_written() -> None:
 def test_remainders_of_floats_are_refused() -> None:
     with pytest.raises(UserError, match="% needs ints, found float and float"):
         parse("f(xs : [float]2) = map(x -> x % 2.0, xs)")
+
+
+@pytest.mark.parametrize(
+    ("body", "total"),
+    [
+        ("acc + x", 65535 + 65535 + 3 + 40000),
+        ("acc - x", -65535 - 65535 - 3 - 40000),
+        ("acc + x * x", 2 * (65535**2 - 2**32) + 9 + 40000**2),  # products are ints, which wrap
+    ],
+)
+def test_whole_numbers_are_added_to_a_real_accumulator_as_reals(body: str, total: int) -> None:
+    """A sum of ushorts in a float is not cut to 16 or 32 bits."""
+    program = parse(f"f(xs : [ushort]4) = reduce(0.0, (acc, x) -> {body}, xs)")
+    given = np.array([65535, 65535, 3, 40000], np.uint16)
+    assert evaluate(program, {"xs": given}) == total
