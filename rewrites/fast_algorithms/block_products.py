@@ -8,7 +8,7 @@ from ir.core.nodes import Edge, Expr, Join, Lam, Lit, Map, Pad, PadEdge, Reduce,
 from ir.core.size import Size, exact, round_up
 from ir.core.terms import free, lam, lam2
 from ir.core.type_rules import array_of, elem_of, size_of, type_of
-from ir.core.types import FLOAT
+from ir.core.types import FLOAT, leaves
 from rewrites.analysis.linearity import is_zero
 from rewrites.analysis.out_views import adds_anything
 from rewrites.engine.rule import rule
@@ -65,15 +65,19 @@ def _each(f: Callable[[Expr], Expr], xs: Expr, more: Size) -> Expr:
 
 
 def _operands(e: Expr) -> tuple[Expr, Expr] | None:
-    """The two arrays of rows, xs and ys, if e multiplies every row of xs with every row of ys; None
-    if e is no matrix product."""
+    """The two arrays of rows of floats, xs and ys, if e multiplies every row of xs with every row
+    of ys; None if e is no matrix product, or one of other numbers."""
     match e:
         case Map(Lam(Var(x, _), Map(Lam(Var(y, _), Reduce(z, f, Zip(parts))), ys)), xs):
             names = [p.name for p in parts if isinstance(p, Var)]
-            if sorted(names) != sorted((x, y)) or not _is_sum(z, f):
+            if sorted(names) != sorted((x, y)) or not _is_sum(z, f) or x in free(ys):
                 return None
-            return None if x in free(ys) else (xs, ys)
+            return (xs, ys) if _of_floats(xs) and _of_floats(ys) else None
     return None
+
+
+def _of_floats(xs: Expr) -> bool:
+    return all(leaf == FLOAT for leaf in leaves(type_of(xs)))
 
 
 def _is_sum(z: Expr, f: Lam) -> bool:

@@ -143,6 +143,16 @@ def test_what_is_no_matrix_product_is_refused_with_a_reason() -> None:
             lower(p, form)
 
 
+@pytest.mark.parametrize("sizes", ["M = 8, N = 8, K = 8", "M = 7, N = 5, K = 3"])
+def test_products_of_floats_with_whole_numbers_are_refused(sizes: str) -> None:
+    """The sums of blocks would be of whole numbers, and padding of floats."""
+    text = "f(a : [[float]K]M, b : [[ushort]K]N) = map(r -> map(c -> SUM, b), a) where " + sizes
+    p = parse(text.replace("SUM", "reduce(0.0, (acc, (x, y)) -> acc + x * y, zip(r, c))"))
+    plain = next(f for f in forms(p, "strassen") if "widened" not in f.name.split())
+    with pytest.raises(Refused):
+        lower(p, plain)
+
+
 CONJUGATED = """
 plus(a, b) = (a.0 + b.0, a.1 + b.1)
 times(z, w) = (z.0 * w.0 + z.1 * w.1, z.1 * w.0 - z.0 * w.1)
