@@ -15,7 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
+static const char PROGRAM[] = "./bundle";
+
 #include "build_options.c"
+#include "no_runtime.c"
 #include "plans.h"
 #include "host_tools.c"
 #include "sha256.c"

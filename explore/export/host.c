@@ -12,6 +12,8 @@
 #include <string.h>
 #include <time.h>
 
+static const char PROGRAM[] = "./host";
+
 #include "build_options.c"
 #include "no_runtime.c"
 #include "plan.h"

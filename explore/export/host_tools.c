@@ -75,7 +75,7 @@ static unsigned all_devices(struct device *found) {
   cl_uint platform_count = 0;
   unsigned total = 0;
   cl_int status = clGetPlatformIDs(MOST_DEVICES, platforms, &platform_count);
-  if (status != CL_SUCCESS || !platform_count) no_runtime("./host", status);
+  if (status != CL_SUCCESS || !platform_count) no_runtime(PROGRAM, status);
   for (cl_uint p = 0; p < platform_count && p < MOST_DEVICES; ++p) {
     cl_device_id devices[MOST_DEVICES];
     cl_uint count = 0;
