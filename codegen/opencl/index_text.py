@@ -191,14 +191,14 @@ def _primary(x: Index, spelling: _Spelling) -> str:
 
 
 def _shift(atom: Quot | Rem, least: int | None) -> int:
-    """The s ≥ 0 for which the operand x, at least `least`, is never negative after s·d is added: (x
-    + s·d) // d = x // d + s."""
+    """The s ≥ 0 for which the operand x, at least `least`, is never negative after s·d is added:
+    (x + s·d) // d = x // d + s."""
     return 0 if least is None or least >= 0 else -(least // atom.divisor)
 
 
 def _dividend(atom: Quot | Rem, least: int | None) -> Index:
-    """The operand x of a division, at least `least`, shifted so that it is never negative: (x +
-    s·d) % d = x % d."""
+    """The operand x of a division, at least `least`, shifted so that it is never negative:
+    (x + s·d) % d = x % d."""
     return shifted(atom.index, _shift(atom, least) * atom.divisor)
 
 
