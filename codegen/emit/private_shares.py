@@ -53,8 +53,9 @@ def kept(scope: Scope, e: Expr, allocate: Allocate) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class _Shares:
-    """The maker of places in private memory for terms inside the axes walked so far (`at`), for
-    component `where` of a tuple.
+    """The maker of places in private memory, by `allocate`, for values that are computed inside the
+    array dimensions `at`, each of which is an axis. A value that is a component of tuples has the
+    path `where`, the numbers of these components from the outermost tuple in.
 
     `known` has the places of those variables, by name, that already have one.
     """

@@ -252,7 +252,8 @@ def widened(scope: Scope, w: int, lanes: Callable[[Index], Place]) -> Place:
             )
         case Scatter():
             raise Unsupported(
-                "asScalar or asVector: expected vectors of scalars, found vectors as their elements"
+                "expected `asVector` of scalars or `asScalar` of vectors of scalars, found vectors "
+                "of vectors"
             )
 
 

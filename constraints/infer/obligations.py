@@ -64,8 +64,8 @@ def obligations(e: Expr, widths: tuple[int, ...]) -> Iterator[Constraint]:
 
 
 def _inside_out(e: Expr) -> Iterable[Expr]:
-    """The terms inside e, each once, innermost first; arguments come before the function that is
-    applied to them."""
+    """The terms inside e and, last, e itself, each once, innermost first; arguments come before the
+    function that is applied to them."""
     found, left = [], [e]
     while left:
         inner = left.pop()

@@ -65,7 +65,8 @@ class Parts:
         return i + self.parameter(clipped(o, never, always))
 
     def parameter(self, u: Index) -> Index:
-        """The parameter, a variable of inner indices, that stands for the outer index u."""
+        """The variable that stands in inner indices for the outer index u, the same for the same u;
+        the constant itself if u has one value."""
         if u.lo is not None and u.lo == u.hi:
             return constant(u.lo)
         if u not in self.parameters:

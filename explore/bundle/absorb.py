@@ -38,7 +38,8 @@ class Absorbed:
 
     @property
     def lines(self) -> list[str]:
-        """Lines of text on the run."""
+        """Lines for the user: the device of the run that was absorbed, how many variants are right
+        there, and how many failed for each reason."""
         told = [f"{self.device.name} ({self.device.platform}, driver {self.device.driver})"]
         told.append(f"{counted(self.measured, 'variant')} ran there with right results")
         told += [f"{counted(n, 'variant')} failed: {why}" for why, n in self.failed.most_common()]

@@ -188,9 +188,10 @@ def _transposed_pads(
     site: Site, given: list[int], attributes: tuple[list[int], list[int], list[int]]
 ) -> list[int]:
     """The numbers of elements that a transposed convolution crops at the beginning of each axis,
-    then those at the end of each, by the node's attributes. `given` are the image's sizes, and
-    `attributes` the strides, the dilations, and the elements that are added at the end of each
-    axis; these are raised if the node asks for a result larger than all sums."""
+    then those at the end of each, by the node's attributes. `given` are the image's sizes
+    along the axes of the window, and `attributes` the strides, the dilations, and the elements that
+    are added at the end of each axis. The list of these is changed in place where the node asks for
+    a result that is larger than the transposed convolution's."""
     steps, apart, more = attributes
     n = len(given)
     way, wanted = site.attribute("auto_pad", "NOTSET"), site.attribute("output_shape", None)

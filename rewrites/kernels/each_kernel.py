@@ -96,8 +96,8 @@ def _each(
 
 def _refuse(_: Expr) -> Rewritten | None:
     raise Refused(
-        "expected a kernel without a sum, found one with a sum, which is lowered as the family "
-        "naive does"
+        "expected a program without sums, found a sum in one of its kernels: take the family "
+        "`naive` for it"
     )
 
 

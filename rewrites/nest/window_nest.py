@@ -85,9 +85,8 @@ def windowed(e: Expr) -> Windowed:
         )
     if _levels(e) <= d:
         raise Refused(
-            "expected windows of something summed up as well, such as "
-            "channels, found windows alone:"
-            " see the forms `elementwise`"
+            "expected a sum over a window and over something besides, such as channels, found a "
+            "sum over a window alone: take a form `elementwise`"
         )
     counts = tuple(size_of(s) for s in slides[:d])
     return Windowed(dims, len(dims.batch) + lead, _own(dims, e), sizes, counts)
