@@ -56,7 +56,7 @@ from ir.core.nodes import (
     Zip,
 )
 from ir.core.type_rules import COMPARISONS, pattern_type, type_of
-from ir.core.types import INT, LONG, Tuple, Type
+from ir.core.types import INT, LONG, Tuple, Type, is_whole
 from ir.core.types import scalar_of as only_scalar
 from ir.errors import UserError
 from ir.meaning import layout
@@ -256,7 +256,7 @@ def _binary(e: Expr, op: str, a: Value, b: Value, env: Env) -> Value:
     if scalar in (INT, LONG):
         whole = env.whole if scalar == INT else INT64
         a, b = (widened(x, whole) if isinstance(x, Leaf) else x for x in (a, b))
-    elif isinstance(a, Acc) or isinstance(b, Acc):  # a sum of whole numbers would wrap around
+    elif not is_whole(type_of(e)) and (isinstance(a, Acc) or isinstance(b, Acc)):
         a, b = (as_real(x, env.real) if isinstance(x, Leaf) else x for x in (a, b))
     return binary(op, a, b)
 
