@@ -325,8 +325,8 @@ again(const gs : [[[float]2]3]4, xs : [[float]2]20) =
         (DILATED, "windows of neighbouring elements"),
         (DEPTHWISE, "several kernels for each"),
         (STENCIL, "several kernels for each"),
-        (PLAIN, "summed up as well, such as channels"),
-        (SIGNAL, "summed up as well, such as channels"),
+        (PLAIN, "something besides, such as channels"),
+        (SIGNAL, "something besides, such as channels"),
     ],
 )
 def test_what_it_does_not_cover_is_refused_with_a_reason(text: str, reason: str) -> None:
