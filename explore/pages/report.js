@@ -48,8 +48,25 @@ let run, byId, onFront, ran, predicted, groups, operations, rateUnit;
 let details = unpacked("details").then(indexed); // of the variants, by id; null where they are not known yet
 
 function indexed(text) {
-  const found = JSON.parse(text);
-  return { derivations: found.derivations, variants: new Map(found.variants.map(v => [v.id, v])) };
+  const found = JSON.parse(text), written = unshared(found.texts);
+  const stage = s => ({ ...s, before: written(s.before), after: written(s.after) });
+  const step = s => ({ law: written(s.law), place: written(s.place), term: written(s.term), stages: (s.stages || []).map(stage) });
+  const derivations = found.derivations.map(steps => steps.map(step));
+  const sourced = v => ({ ...v, get source() { return written(v.source); } }); // made when it is looked at
+  return { derivations, variants: new Map(found.variants.map(v => [v.id, sourced(v)])) };
+}
+
+function unshared({ new: fresh, texts }) { // texts by their numbers, from the lines that they share
+  const lines = [], ends = [0];
+  let next = 0;
+  for (const runs of texts) {
+    for (let i = 0; i < runs.length; i += 3) { // new lines, repeated lines, how far back these begin
+      for (let n = runs[i]; n; n--) lines.push(fresh[next++]);
+      for (let n = runs[i + 1], from = lines.length - runs[i + 2]; n; n--) lines.push(lines[from++]);
+    }
+    ends.push(lines.length);
+  }
+  return number => number === null ? null : lines.slice(ends[number], ends[number + 1]).join("\n");
 }
 
 function take(data) { // what is drawn

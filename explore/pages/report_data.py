@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from explore.pages.shared_lines import SharedLines
 from explore.pages.tiling import tiling
 from explore.report.palette import colours, markers
 from explore.report.parameter_words import WORDS
@@ -174,21 +175,43 @@ def _summary(record: Record, bounds: Bounds) -> dict[str, Any]:
 
 
 def _details(found: Sequence[Record]) -> dict[str, Any]:
-    """The details of variants as JSON data; variants of a form share their derivation."""
+    """The details of variants as JSON data; variants of a form share their derivation, and texts,
+    which are told by their numbers, share lines."""
     number: dict[tuple[Step, ...], int] = {}
-    variants, best = [], {record.variant.id for record in front(found)}
+    for record in found:
+        number.setdefault(record.variant.derivation, len(number))
+    texts, sources = SharedLines(), _sources(found)
+    derivations = [[_numbered(step_json(step), texts) for step in steps] for steps in number]
+    written = {id: texts.add(source) for id, source in sources}
+    best = {record.variant.id for record in front(found)}
+    variants = []
     for record in found:
         fields = to_json(record)
-        shared = number.setdefault(record.variant.derivation, len(number))
-        plan = record.variant.plan
+        variant, plan = record.variant, record.variant.plan
         variants.append(
             {name: fields[name] for name in _DETAILS}
             | {"kernels": [launch_json(k) for k in plan.kernels] if plan else []}
-            | {"source": plan.source if plan else None, "derivation": shared}
-            | {"tiling": tiling(plan) if plan and record.variant.id in best else None}
+            | {"source": written.get(variant.id), "derivation": number[variant.derivation]}
+            | {"tiling": tiling(plan) if plan and variant.id in best else None}
         )
-    derivations = [[step_json(step) for step in steps] for steps in number]
-    return {"derivations": derivations, "variants": variants}
+    return {"texts": texts.to_json(), "derivations": derivations, "variants": variants}
+
+
+def _sources(found: Sequence[Record]) -> list[tuple[str, str]]:
+    """The ids and texts of variants that have a text, those of a form together."""
+    some = sorted((r.variant for r in found), key=lambda v: (v.family, v.form))
+    return [(variant.id, variant.plan.source) for variant in some if variant.plan]
+
+
+def _numbered(step: dict[str, Any], texts: SharedLines) -> dict[str, Any]:
+    """A step as JSON data with the numbers of its law, place and terms in `texts` instead of the
+    words."""
+    words = {name: texts.add(step[name]) for name in ("law", "place", "term")}
+    stages = [
+        {**stage, "before": texts.add(stage["before"]), "after": texts.add(stage["after"])}
+        for stage in step.get("stages", ())
+    ]
+    return words | ({"stages": stages} if stages else {})
 
 
 def _failed_at(records: Sequence[Record], stage: Stage) -> Iterator[tuple[str, str]]:

@@ -6,9 +6,12 @@ import html
 import json
 import math
 import os
+import random
 import re
 import zlib
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ import pytest
 
 from explore.pages.report import report, write_report
 from explore.pages.report_data import best_so_far, failures
+from explore.pages.shared_lines import SharedLines
 from explore.report.palette import colours, markers
 from explore.report.parameter_words import WORDS
 from explore.report.plot import plot_front
@@ -245,9 +249,49 @@ def test_variants_of_a_form_share_their_derivation_in_the_file() -> None:
     details = unpacked("details", text)
     assert len(details["variants"]) == len(RECORDS)
     assert len(details["derivations"]) == len({r.variant.derivation for r in RECORDS})
+    texts = list(unshared(details["texts"]))
     for record, shown in zip(RECORDS, details["variants"], strict=True):
         steps = details["derivations"][shown["derivation"]]
-        assert [Step(**step) for step in steps] == list(record.variant.derivation)
+        told = [Step(*(texts[step[name]] for name in ("law", "place", "term"))) for step in steps]
+        assert told == list(record.variant.derivation)
+        source = None if shown["source"] is None else texts[shown["source"]]
+        assert source == (record.variant.plan and record.variant.plan.source)
+
+
+def unshared(shared: dict[str, Any]) -> Iterator[str]:
+    """The texts that were packed as lines that they share, in order."""
+    fresh, lines = iter(shared["new"]), list[str]()
+    for runs in shared["texts"]:
+        start = len(lines)
+        for new, repeated, back in zip(runs[::3], runs[1::3], runs[2::3], strict=True):
+            lines.extend(islice(fresh, new))
+            for at in range(len(lines) - back, len(lines) - back + repeated):
+                lines.append(lines[at])
+        yield "\n".join(lines[start:])
+    assert next(fresh, None) is None
+
+
+def test_texts_that_share_lines_come_back_and_keep_a_line_once() -> None:
+    draw = random.Random()
+    lines = ["", "}", "a", "b", "c = 1;", "\u2028"]
+    texts = ["\n".join(draw.choices(lines, k=draw.randrange(9))) for _ in range(300)]
+    shared = SharedLines()
+    numbers = [shared.add(text) for text in texts]
+    made = shared.to_json()
+    back = list(unshared(made))
+    assert [back[n] for n in numbers] == texts
+    assert len(back) == len(set(texts))
+    assert len(made["new"]) == len(set(made["new"]))
+
+
+def test_a_long_text_that_differs_in_a_line_costs_that_line_and_two_runs() -> None:
+    lines = [f"x = {n};" for n in range(5000)]
+    shared = SharedLines()
+    shared.add("\n".join(lines))
+    lines[2500] = "y = 1;"
+    shared.add("\n".join(lines))
+    assert shared.to_json()["texts"] == [[5000, 0, 0], [0, 2500, 5000, 1, 2499, 5000]]
+    assert shared.to_json()["new"][5000:] == ["y = 1;"]
 
 
 def test_a_run_in_which_nothing_ran_still_has_a_report(browser: str, tmp_path: Path) -> None:
