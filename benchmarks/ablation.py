@@ -1,4 +1,4 @@
-"""What each part of a run's fastest variant is worth: the variant is made again without that part,
+"""The worth of each part of a run's fastest variant: the variant is made again without that part,
 and timed.
 
 Nothing is searched for: family, form and parameters are those of the variant, but for the part that

@@ -146,7 +146,7 @@ def ids(records: Sequence[Record]) -> list[str]:
 
 
 def pace_of(records: Sequence[Record]) -> float:
-    """How many variants were measured in a second, from the first of these records to the last."""
+    """The number of variants measured in a second, from the first of these records to the last."""
     at = sorted(r.elapsed_s for r in records)
     return (len(at) - 1) / (at[-1] - at[0])
 

@@ -36,9 +36,9 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How many forms were derived, in `derive_s` seconds of processor time; how many candidates
-    they have; and how many of these, the `sample`, were made, in `make_s` seconds. `failed` of the
-    sample could not be made."""
+    """The work of making variants: the number of forms derived, in `derive_s` seconds of processor
+    time; the number of their candidates; and the number of these, the `sample`, that were made, in
+    `make_s` seconds. `failed` of the sample could not be made."""
 
     forms: int
     candidates: int

@@ -1,4 +1,4 @@
-"""How long it takes to read a kernel's text and to prove it, and whether it is proved.
+"""The time it takes to read a kernel's text and to prove it, and whether it is proved.
 
 The kernels are those of variants of all examples and families.
 

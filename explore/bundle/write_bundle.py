@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from explore.bundle.claims import FORMAT
 from explore.bundle.variant_tables import Entry, Facts, plans_header
 from explore.export.export_variant import refuse_names, refuse_occupied
 from explore.export.plan_in_c import turns
+from explore.files.shipped_text import shipped_text
 from explore.files.whole_files import write_folder
 from explore.measure.reference import largest_error
 from explore.options.options import Options
@@ -77,7 +77,7 @@ def write_bundle(
         expected_bytes=len(expected),
         limit_s=LIMIT_S,
     )
-    host = files("explore.bundle").joinpath("bundle.py.in").read_text(encoding="utf-8")
+    host = shipped_text("explore.bundle", "bundle.py.in")
     contents: dict[str, str | bytes] = {
         OURS: json.dumps(_described(facts, program, entries), indent=1) + "\n",
         "plans.h": plans_header(facts, program.inputs, entries),
@@ -85,7 +85,7 @@ def write_bundle(
         "bundle.py": host,
         "Makefile": MAKEFILE,
         "README.md": _readme(environment, len(entries)),
-        **{name: _text(package, name) for package, name in COPIED},
+        **{name: shipped_text(package, name) for package, name in COPIED},
         **{entry.file: entry.plan.source for entry in entries},
     }
     write_folder(folder, contents)
@@ -130,10 +130,6 @@ def _variant(entry: Entry) -> Mapping[str, Any]:
         "buffers": plan_json(plan)["buffers"],
         "kernels": [launch_json(kernel) for kernel in plan.kernels],
     }
-
-
-def _text(package: str, name: str) -> str:
-    return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def _readme(environment: Environment, count: int) -> str:

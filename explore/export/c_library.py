@@ -3,11 +3,11 @@ which Make and CMake build them."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
 from math import prod
 
 from codegen.plan import Buffer, Plan, Role
 from codegen.runtime.build_options import FEATURE
+from explore.files.shipped_text import shipped_text
 from ir.core.types import BYTES
 
 C_TYPES = {name: f"cl_{name}" for name in BYTES} | {"bfloat": "cl_ushort"}
@@ -117,8 +117,8 @@ def library(
         "WHERE": _comment(where),
         "TABLES": tables,
         "TEXT": "".join(f"  {_literal(line)},\n" for line in source.split("\n")),
-        "NO_RUNTIME": _template("no_runtime.c").rstrip(),
-        "OPTIONS": _template("build_options.c").rstrip(),
+        "NO_RUNTIME": shipped_text("explore.export", "no_runtime.c").rstrip(),
+        "OPTIONS": shipped_text("explore.export", "build_options.c").rstrip(),
         "FEATURES": str(int(FEATURE in source)),
         "CONSTANTS": "".join(f", const {C_TYPES[b.scalar]} *{_c_name(b)}" for b in constants),
         "CONSTANT_NAMES": "".join(f", {_c_name(b)}" for b in constants),
@@ -137,8 +137,8 @@ def library(
     }
     texts = {
         f"{name}.h": HEADER,
-        f"{name}.c": _template("library.c"),
-        f"{name}_demo.c": _template("library_demo.c"),
+        f"{name}.c": shipped_text("explore.export", "library.c"),
+        f"{name}_demo.c": shipped_text("explore.export", "library_demo.c"),
         "Makefile": MAKEFILE,
         "CMakeLists.txt": CMAKE,
     }
@@ -148,10 +148,6 @@ def library(
 def _filled(text: str, values: Mapping[str, str]) -> str:
     """The template with each @WORD@ replaced by its value; a @WORD@ inside a value is kept."""
     return re.sub(r"@([A-Z_]+)@", lambda hole: values[hole[1]], text)
-
-
-def _template(name: str) -> str:
-    return files("explore.export").joinpath(name).read_text(encoding="utf-8")
 
 
 def _c_name(b: Buffer) -> str:

@@ -5,7 +5,6 @@ import keyword
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from explore.export.contents_places import (
 from explore.export.kernel_listing import listing
 from explore.export.plan_in_c import plan_header, tables, turns
 from explore.export.python_package import python_package
+from explore.files.shipped_text import shipped_text
 from explore.files.whole_files import write_folder
 from explore.measure.reference import Array, inputs_of, largest_error, reference
 from explore.options.options import Options
@@ -116,13 +116,13 @@ def write_export(
         OURS: plan_text,
         "kernels.cl": told.kernels,
         "plan.h": plan_header(plan, told.made_for, told.max_error),
-        "platforms.py": _text("codegen.runtime", "platforms.py"),
-        "build_options.py": _text("codegen.runtime", "build_options.py"),
-        "build_options.c": _text("explore.export", "build_options.c"),
-        "no_runtime.c": _text("explore.export", "no_runtime.c"),
-        "host.py": _text("explore.export", "host.py.in"),
-        "host.c": _text("explore.export", "host.c"),
-        "host_tools.c": _text("explore.export", "host_tools.c"),
+        "platforms.py": shipped_text("codegen.runtime", "platforms.py"),
+        "build_options.py": shipped_text("codegen.runtime", "build_options.py"),
+        "build_options.c": shipped_text("explore.export", "build_options.c"),
+        "no_runtime.c": shipped_text("explore.export", "no_runtime.c"),
+        "host.py": shipped_text("explore.export", "host.py.in"),
+        "host.c": shipped_text("explore.export", "host.c"),
+        "host_tools.c": shipped_text("explore.export", "host_tools.c"),
         "Makefile": MAKEFILE,
         "README.md": told.readme,
         **({"derivation.txt": told.derivation} if told.derivation else {}),
@@ -231,10 +231,6 @@ def _derivation(record: Record, environment: Environment) -> str:
     if any(step.stages for step in steps):
         parts += ["", *laws_of(steps)]
     return "\n".join(parts) + "\n"
-
-
-def _text(package: str, name: str) -> str:
-    return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def _plan(record: Record, environment: Environment) -> Mapping[str, Any]:

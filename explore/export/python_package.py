@@ -3,9 +3,9 @@ builds and runs them."""
 
 import re
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 
 from codegen.plan import Plan, Role
+from explore.files.shipped_text import shipped_text
 
 PROJECT = """[build-system]
 requires = ["setuptools>=77"]
@@ -35,10 +35,9 @@ def python_package(
         "SHOWN_CONSTANTS": _arguments(plan, Role.CONST),
         "SHOWN_INPUTS": _arguments(plan, Role.INPUT),
     }
-    module = files("explore.export").joinpath("package.py.in").read_text(encoding="utf-8")
+    module = shipped_text("explore.export", "package.py.in")
     runtime = {
-        name: files("codegen.runtime").joinpath(name).read_text(encoding="utf-8")
-        for name in ("platforms.py", "build_options.py")
+        name: shipped_text("codegen.runtime", name) for name in ("platforms.py", "build_options.py")
     }
     return {
         "pyproject.toml": _filled(PROJECT, values),

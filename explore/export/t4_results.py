@@ -7,10 +7,10 @@ milliseconds. The schema beside this file is ours, as strict as what we write.
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from importlib.resources import files
 from typing import Any
 
 from explore.export.json_schema import problems
+from explore.files.shipped_text import shipped_text
 from explore.results.records import Failed, Measured, Outcome, Predicted, Record, Stage, latest
 from explore.results.run_environment import Environment
 
@@ -50,7 +50,7 @@ def to_t4(records: Sequence[Record], environment: Environment) -> dict[str, Any]
 
 
 def schema() -> dict[str, Any]:
-    text = files("explore.export").joinpath("t4_results.schema.json").read_text(encoding="utf-8")
+    text = shipped_text("explore.export", "t4_results.schema.json")
     loaded: dict[str, Any] = json.loads(text)
     return loaded
 

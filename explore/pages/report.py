@@ -11,15 +11,16 @@ import re
 import zlib
 from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
+from explore.files.shipped_text import shipped_text
 from explore.files.whole_files import write_whole
 from explore.pages.report_data import Told
 from explore.results.lost_forms import LostForm
 from explore.results.records import Peer, Record
 from explore.results.run_environment import Environment
 
+PACKAGE = "explore.pages"
 SCRIPTS = ("variants.js", "tiling.js", "live.js", "report.js")
 
 
@@ -57,9 +58,11 @@ def page(told: Told, *, live: bool = False) -> str:
         "plotly": _plotly(),
         "run": _packed(as_json(told.drawn())),
         "details": _packed(as_json(told.details())),
-        "script": "".join(map(_text, SCRIPTS)),
+        "script": "".join(shipped_text(PACKAGE, name) for name in SCRIPTS),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda hole: values[hole[1]], _text("report.html"))
+    return re.sub(
+        r"\{\{(\w+)\}\}", lambda hole: values[hole[1]], shipped_text(PACKAGE, "report.html")
+    )
 
 
 @cache
@@ -77,7 +80,3 @@ def as_json(data: object) -> str:
 
 def _packed(text: str) -> str:
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
-
-
-def _text(name: str) -> str:
-    return files("explore.pages").joinpath(name).read_text(encoding="utf-8")

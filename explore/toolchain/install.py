@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 
+from explore.files.shipped_text import shipped_text
 from explore.files.whole_files import write_whole
 from explore.options.units import show_bytes
 from explore.toolchain.deb_file import unpack
@@ -137,7 +138,7 @@ def _made(packages: list[Path], identity: str, say: Say) -> Toolchain:
             unpack(package, made.root, NOT_OF_GUEST)
     if not (made.root / "lib").exists():
         (made.root / "lib").symlink_to("usr/lib")
-    source = files("explore.toolchain").joinpath("ask_compiler.c").read_text(encoding="utf-8")
+    source = shipped_text("explore.toolchain", "ask_compiler.c")
     write_whole(made.folder / f"{PROGRAM}.c", source)
     loader = f"/{LIBRARIES}/libOpenCL.so.1"
     words = [str(made.root / "usr/bin/tcc"), "-o", PROGRAM, f"{PROGRAM}.c", loader]

@@ -16,7 +16,7 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What is added to an array: for all values of `indices`, the product of `factors`, at
+    """A sum that is added to an array: for all values of `indices`, the product of `factors`, at
     `coordinates`.
 
     The array is a leaf of a value: `path` are the numbers of the components that lead to it through

@@ -146,9 +146,9 @@ class Form:
         return min((trait.largest for trait in self.traits), default=inf)
 
     def weight(self, dedicated_local: bool) -> float:
-        """How often this form is tried, relative to the other forms of its family. On devices whose
-        local memory is ordinary memory (`dedicated_local` false), forms that copy to it are tried
-        less often; on other devices, forms whose work-items do much by themselves."""
+        """The share of tries that this form has, relative to the other forms of its family. On
+        devices whose local memory is ordinary memory (`dedicated_local` false), forms that copy to
+        it are tried less often; on other devices, forms whose work-items do much by themselves."""
         staged = any(trait.staged for trait in self.traits) and not dedicated_local
         alone = any(trait.alone for trait in self.traits) and dedicated_local
         rate = STAGED_WHERE_LOCAL_IS_ORDINARY if staged else 1.0

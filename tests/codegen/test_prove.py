@@ -320,7 +320,7 @@ def test_assumed_range_is_proved_where_it_is_used() -> None:
 
 
 def test_an_assumption_does_not_rest_on_the_comparison_that_it_is_in() -> None:
-    """What an index assumes (here id ≤ 7) may not be proved by the comparison that contains the
+    """An assumption of an index (here id ≤ 7) may not be proved by the comparison that contains the
     index, nor may two comparisons prove each other's assumptions. A comparison without assumptions
     may prove those of others."""
     i, out = var("gid0", 0, 15), a_global("out", 16)

@@ -33,8 +33,8 @@ def bound_variables(e: Expr) -> Iterator[Var]:
 
 
 def telling(p: Program, e: Expr) -> tuple[int, int]:
-    """How many of the variables that are bound in e, a term derived from the program p, have
-    telling names; and how many are bound in all."""
+    """The number of the variables bound in e, a term derived from the program p, that have telling
+    names; and the number of those bound in all."""
     own = {(_stem(v.name), isinstance(v.type, Array)) for v in bound_variables(p.body)}
     given = {v.var.name for v in p.params}
     every = list(bound_variables(e))
