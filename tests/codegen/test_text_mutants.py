@@ -64,7 +64,7 @@ def refuse_missed(plan: Plan, random: Random, most: int) -> None:
 def test_an_unsafe_text_of_a_family_is_never_proved(family: str) -> None:
     random = Random(family)
     for case in written(family):
-        refuse_missed(case.made.plan, random, 5)
+        refuse_missed(case.made.plan, random, 3)
 
 
 def test_an_unsafe_text_of_a_program_written_by_hand_is_never_proved() -> None:

@@ -15,7 +15,7 @@ from ir.parse import parse
 
 SUMS = "f(xs : [[{t}]{n}]4) = map(row -> {to}(reduce(0, (acc, x) -> acc + {x}, row)), xs)"
 CONVOLUTION = """
-conv(const weights : [[[[half]4]3]3]8, image : [[[half]4]10]10) =
+conv(const weights : [[[[half]4]3]3]4, image : [[[half]4]6]6) =
   map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)), weights),
     slide2d(3, 1, pad2d(1, 0, image)))
 """
@@ -59,7 +59,7 @@ def explored(out: Path, max_error: float | None = None) -> list[Record]:
     run = explore(
         CONVOLUTION,
         families="naive",
-        variants=10,
+        variants=5,
         seed=3,
         device="cpu",
         out=out,

@@ -248,7 +248,7 @@ def always(known: bool, target: Target) -> bool:
 def test_building_while_measuring_gives_the_same_variants(
     device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = Options(variants=10, families=tuple(FAMILIES.split(",")), strategy="random")
+    options = Options(variants=4, families=("registers",), strategy="random")
     target = Target(profile_of(device), device)
     for name, disturbed in (("turns", True), ("overlap", False)):
         monkeypatch.setattr(Target, "disturbed_by_builds", property(partial(always, disturbed)))

@@ -125,7 +125,7 @@ def at(p: Program, family: str, form: str, point: dict[str, int]) -> Generated:
 
 @pytest.mark.parametrize(
     ("family", "shape"),
-    [(f, s) for f in FAMILIES for s in Random(f"{f} shapes").sample(SHAPES, 3)],
+    [(f, s) for f in FAMILIES for s in Random(f"{f} shapes").sample(SHAPES, 2)],
     ids=lambda x: x if isinstance(x, str) else " ".join(f"{k}{v}" for k, v in x.items()),
 )
 def test_no_variant_moves_less_than_its_bound(family: str, shape: dict[str, int]) -> None:

@@ -54,7 +54,7 @@ from tests.support import bilinear_instances, instances, instruction_instances, 
 from tests.support.conditions import CONDITIONS
 from tests.support.random_terms import Terms, nameless, well_formed
 
-ENOUGH = 40
+ENOUGH = 28
 DRAWS = 10  # of which one makes a new term
 POISON = -(2**31)  # what pad_any adds to an array of int; to one of float it adds NaN
 INSTANCES = {

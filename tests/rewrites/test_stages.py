@@ -130,7 +130,7 @@ def test_the_story_of_a_family_is_some_ten_lines(family: str) -> None:
 FLAT = """f(const weights : [[float]3]8, xs : [float]30) =
   map(w -> map(x -> reduce(0.0, (acc, (a, b)) -> acc + a * b, zip(x, w)),
     slide(3, 1, pad(1, 1, 0.0, xs))), weights)"""
-FORMS = 12  # of a family that are drawn for a program
+FORMS = 8  # of a family that are drawn for a program
 NAMED = {*TABLE, IM2COL.word, IM2WIN.word}  # instructions and layouts that have digits in names
 
 
