@@ -146,8 +146,9 @@ def _transitive(arrays: Sequence[Life]) -> Below | None:
     together; None if no such order is found.
 
     In such an order no stack is larger than what lives at once. The order is found by forcing
-    (Golumbic 1977): an edge forces each edge that shares an end with it and whose other ends do not
-    meet.
+    (Golumbic 1977) on the graph of the arrays, with an edge between any two that live at the same
+    time. To say which end of an edge lies below decides other edges, too: those that share an end
+    with it and whose other ends do not live at the same time.
     """
     left, found = _meeting(arrays), Edges()
     if len(arrays) > MOST_FORCED:
@@ -168,8 +169,8 @@ def _meeting(arrays: Sequence[Life]) -> Edges:
 
 
 def _forced(first: tuple[int, int], left: Edges, n: int) -> Edges:
-    """The pairs (lower, higher) that follow from the pair `first`, itself included; `left` are the
-    pairs not ordered yet, n the number of arrays."""
+    """The pairs (lower, higher) of arrays that follow from the pair `first`, itself included;
+    `left` are the pairs not ordered yet, n the number of arrays."""
     found, new = {first}, [first]
     while new:
         i, j = new.pop()

@@ -178,8 +178,8 @@ def _outcome(p: Program, form: Form) -> Lowering | Refused:
 
 @dataclass(frozen=True, slots=True)
 class _Small:
-    """A program with its sizes made small, its derivation, and values for the parameters: small
-    enough to interpret."""
+    """A program with its `sizes` made small, its derivation, and `values` for the tuning
+    parameters: small enough to interpret."""
 
     sizes: Values
     program: Program

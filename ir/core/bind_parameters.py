@@ -23,8 +23,8 @@ def bind_sizes(e: Expr, values: Mapping[str, Size]) -> Expr:
 
 @dataclass(slots=True)
 class _Binding:
-    """A binding of parameters' names to `values` in sizes, types and terms. Its results are kept,
-    so that a part that several terms share is bound only once."""
+    """A binding of parameters' names to `values` in sizes, types and terms. Its results are kept in
+    `made`, so that a part that several terms share is bound only once."""
 
     values: Mapping[str, Size]
     made: dict[int, object] = field(default_factory=dict)  # by identity

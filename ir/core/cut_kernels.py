@@ -107,8 +107,9 @@ def _adds(*amounts: Size) -> bool:
 
 
 def _cut(e: Expr, cut: _Cut, bound: Names, hint: str | None) -> Expr:
-    """The term e with a variable in place of each `store` that is made a kernel of its own
-    (appended to `cut`); `bound` are the names bound around e, `hint` is a name for its kernel."""
+    """The term e with a variable in place of each `store`, as that becomes a kernel of its own,
+    which is added to `cut`. `bound` are the names bound around e. `hint` is the name for the kernel
+    if e is itself a store (None: one is made)."""
     if not _is_divided(e):
         return e
     match e:
@@ -126,7 +127,7 @@ def _cut(e: Expr, cut: _Cut, bound: Names, hint: str | None) -> Expr:
 
 @once
 def _is_divided(e: Expr) -> bool:
-    """True if a store or a let occurs in e."""
+    """True if e is, or contains, a store or a let."""
     return isinstance(e, Let | Store) or any(map(_is_divided, children(e)))
 
 
@@ -206,7 +207,7 @@ def _first_free(hint: str, taken: Set[str], cut: _Cut) -> str:
 
 
 def _bound_inside(e: Expr) -> Iterator[str]:
-    """The names bound anywhere inside e, each as often as it is bound."""
+    """The names that e and the terms inside it bind, each as often as it is bound."""
     for inner in subterms(e):
         if isinstance(inner, Lam | Let):
             yield from _names(inner.pattern)

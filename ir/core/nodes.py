@@ -321,7 +321,8 @@ class ReduceSeq(Expr):
 
 @hashed
 class ToLocal(Expr):
-    """T -> T, made real in local memory; `ahead`: the next iteration's is loaded during this one"""
+    """T -> T, made real in local memory; `ahead`: while an iteration of the loop around runs, the
+    value for the next one is loaded"""
 
     e: Expr
     ahead: bool = False

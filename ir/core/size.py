@@ -267,8 +267,9 @@ def _show_term(m: Monomial, k: int) -> str:
 def _rounded_up(
     atom: Atom, powers: Mapping[Atom, int], k: int
 ) -> tuple[str, dict[Atom, int], int] | None:
-    """The text round_up(n, b) for a factor ceil(n, b) * b, with the powers and the factor k that
-    remain of its term; None if the term has no such factor."""
+    """The text round_up(n, b), which stands for two factors of a product, ceil(n, b) and b; and
+    what is left of the product, as powers of atoms and a number. The product is k times `powers`,
+    and `atom` is its factor ceil(n, b). None if it has no such factors."""
     n = _ceiling_of(atom)
     if not isinstance(atom, Floor) or n is None or not powers[atom]:
         return None

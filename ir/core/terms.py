@@ -223,7 +223,7 @@ def let(hint: str, value: Expr, t: Type, body: Callable[[Expr], Expr]) -> Let:
 
 @once
 def bound_names(e: Expr) -> frozenset[str]:
-    """The names that are bound anywhere inside e."""
+    """The names that e and the terms inside it bind."""
     own = [v.name for v in variables(e.pattern)] if isinstance(e, Lam | Let) else []
     return frozenset(own).union(*map(bound_names, children(e)))
 
@@ -259,6 +259,7 @@ def identity(t: Type) -> Lam:
 
 @once
 def size_names(e: Expr) -> frozenset[str]:
-    """The tuning parameters that occur in the sizes of e."""
+    """The tuning parameters in the sizes that are written in e and the terms inside it, such as the
+    width of a split."""
     sizes = (value for name in fields_of(e) if isinstance(value := getattr(e, name), Nat))
     return frozenset().union(*map(names, sizes), *map(size_names, children(e)))

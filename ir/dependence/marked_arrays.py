@@ -51,7 +51,8 @@ class Node:
 
     `fixed` says that all its elements depend on constants alone. `pulls` has the arrays that it is
     made of, each with a function: from a mask of elements needed of this array to the mask of those
-    that are then needed of that one. `sum` is not None for an accumulator.
+    that are then needed of that one. `sum` tells whose accumulator it is, with what was added to
+    it; None if it is none.
     """
 
     dims: tuple[Axis, ...]
@@ -133,7 +134,8 @@ def the_same(m: Mask) -> Mask:
 def moved(
     node: Node, old: tuple[Axis, ...], new: tuple[Axis, ...], dims: tuple[Axis, ...], env: Env
 ) -> Node:
-    """A copy of `node` with its axes `old` renamed to `new` and the dimensions `dims`."""
+    """A copy of `node` with its axes `old` renamed to `new`, and with `dims` as its dimensions; it
+    is added to the record of `env`."""
     to = dict(zip(old, new, strict=True))
     back = dict(zip(new, old, strict=True))
     live, nonzero = renamed(node.live, to), renamed(node.nonzero, to)
@@ -142,7 +144,8 @@ def moved(
 
 
 def seen(node: Node, view: View, env: Env) -> Node:
-    """The node for `view`, a view of the outermost dimensions of `node`."""
+    """The node for `view`, a view of the outermost dimensions of `node`; it is added to the record
+    of `env`. Unknown if `node` is an accumulator."""
     if node.sum is not None:
         raise Unknown
     dims = (*view.new, *node.dims[len(view.old) :])

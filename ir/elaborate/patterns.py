@@ -137,8 +137,9 @@ def take_apart(c: Recursion, p: Group, a: Argument) -> list[Argument]:
 
 
 def _shared_out(p: Group, parts: Sequence[Surface], span: Span) -> Sequence[Surface]:
-    """The written values for the parts of the pattern p: a value for each part, or one for each of
-    its names, which are then grouped as the names are."""
+    """The written values for the parts of the pattern p, one each. `parts` has these, or a value
+    for each name in p: then they are grouped as the names are. A UserError at `span` for another
+    number of values."""
     names, n = pattern_names(p), len(p.parts)
     if len(parts) == n:
         return parts

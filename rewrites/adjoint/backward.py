@@ -123,9 +123,9 @@ class Backward:
         return self._bound(self.of(f.body, frame, c.tail()), frame, xs, scope)
 
     def _bound(self, all_: Arrivals, frame: Frame, e: Expr, scope: Scope) -> Arrivals:
-        """The arrivals `all_` of a term inside `frame`, as seen outside of it: those at variables
-        that the frame binds, to parts of e, are handed back through e, and the others stay as they
-        are."""
+        """The arrivals `all_` of a term inside `frame`, as seen from outside of the frame, which
+        binds a pattern to e or to its elements. What has arrived at variables of that pattern is
+        handed back through e; all other arrivals stay as they are."""
         left = [a for a in all_ if a.frame is not frame]
         own = [a.what for a in all_ if a.frame is frame]
         if isinstance(frame, Element):

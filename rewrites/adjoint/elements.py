@@ -162,9 +162,9 @@ def kept(e: Expr, scope: Scope, at: Place, path: Path, book: Notebook) -> Expr:
 
 
 def outward(e: Expr, scope: Scope) -> tuple[Expr, Place]:
-    """The array, which depends on parameters only, of the values of e for all elements that the
-    variables in scope stand for; and the coordinates at which it has the value of e for the present
-    ones."""
+    """An array that depends on parameters only, and a place in it. The array has the values of e
+    for all elements that the variables in scope can stand for; at the place is the value for the
+    elements that they stand for now."""
     place: Place = ()
     while scope is not None:
         if free(e) & {v.name for v in variables(scope.pattern)}:

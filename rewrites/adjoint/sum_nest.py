@@ -35,8 +35,8 @@ Arrays = Mapping[str, tuple[Expr, tuple[Index, ...]]]  # of each read, with the 
 
 
 def nest(c: Contribution, own: tuple[Index, ...], scalar: Scalar, book: Notebook) -> Expr:
-    """The array over the indices `own` of what a contribution adds up to: for each value of these
-    indices, the sum over all its other indices."""
+    """The array over the indices `own` of what a contribution adds up to, in numbers of the type
+    `scalar`: for each value of these indices, the sum over all its other indices."""
     product = reduce(lambda a, b: Binary("*", a, b), c.factors)
     accesses = {name: a for f in c.factors for name, a in book.accesses(f).items()}
     used = [i for a in accesses.values() for x in a.coordinates for i, _ in x.terms]

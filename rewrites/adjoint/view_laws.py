@@ -104,8 +104,8 @@ def _by_runs(e: Reorder | PadEdge, scope: Scope, c: Contribution, book: Notebook
 
 
 def _run(c: Contribution, i: Index, run: Run, book: Notebook) -> Contribution:
-    """The contribution that is handed back for one run: c, whose first coordinate is the index i,
-    at the places of the run alone, as a contribution to the elements that these take."""
+    """The part of the contribution c at the places of a run, as a contribution to the array that
+    the run takes its elements from. The first coordinate of c is the index i alone."""
     place = index(book.index(run.size)) if run.size > 1 else constant(0)
     c = book.put(c, {i: place.shifted(run.first)})
     return c.at(place.times(run.step).shifted(run.source), *c.coordinates[1:])

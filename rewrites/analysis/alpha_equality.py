@@ -51,7 +51,7 @@ def alike(a: Expr, b: Expr) -> bool:
 
 def numbered(e: Expr, depth: int = 0) -> Expr:
     """The term with each bound variable named after its depth, so that terms equal but for names
-    become equal."""
+    become equal; `depth` counts the variables bound around e."""
     match e:
         case Lam(p, body):
             return Lam(*_number(p, body, depth))

@@ -54,7 +54,8 @@ def several(p: Pattern) -> str:
 
 
 def parts_of(p: Pattern, count: int) -> list[str]:
-    """A name for each of the `count` parts of what a pattern binds: x and w of (x, w), of x_w."""
+    """A name for each of the `count` parts of what a pattern binds: x and w of (x, w), or of x_w.
+    If there are not so many names, one name for all parts."""
     names = [name_of(q) for q in p] if isinstance(p, tuple) else _stem(p.name).split("_")
     return names if len(names) == count else [name_of(p)] * count
 

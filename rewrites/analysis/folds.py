@@ -53,8 +53,8 @@ def _folded(e: Expr, acc: str) -> Fold | None:
 
 
 def operator(f: Lam) -> str | None:
-    """The operator ⊕ of a fold's function f, or of the innermost fold of a nest that passes its
-    accumulator through; None if f is no fold."""
+    """The operator ⊕ of a fold's function f; None if f is no fold. A function that only hands its
+    accumulator on to a fold inside it has the operator of that one."""
     match f:
         case Lam((Var(acc, _), _), Reduce(Var(a, _), g, xs)) if a == acc:
             return operator(g) if acc not in free(g) | free(xs) else None

@@ -41,7 +41,7 @@ from rewrites.analysis.folds import fold_of, number, operator
 
 @dataclass(frozen=True, slots=True)
 class Degree:
-    """The degrees of a number in two variables, x and h."""
+    """The degrees of a number, a homogeneous polynomial, in the variables x and h."""
 
     x: int
     h: int
@@ -51,7 +51,8 @@ Degrees = Degree | None | tuple["Degrees", ...]  # None: any, of what is zero; t
 
 
 class NotLinear(Exception):
-    """Raised where a term is not a product of powers of the variables x and h."""
+    """Raised where a number has no degrees in x and h: it is not made by products, or is a sum of
+    terms of different degrees."""
 
 
 def added(e: Expr, acc: str) -> Expr | None:

@@ -25,7 +25,7 @@ from rewrites.analysis.size_signs import non_negative
 
 
 def is_out_view(e: Expr) -> bool:
-    """True if e is a view that its last child may be written through."""
+    """True if e is a view through which a result, e's last child, may be written to memory."""
     return _invertible(e) and not (isinstance(e, Map) and is_view(e.xs))
 
 
@@ -54,9 +54,9 @@ def extends(left: Size, right: Size) -> bool:
 
 
 def is_crop(e: Pad | PadEdge) -> bool:
-    """True if a result may be written through the padding e, which then shows nothing but elements
-    of what is padded: it adds at neither end, or it changes one end only and leaves a single
-    element."""
+    """True if a result may be written through the padding e, because all that e shows are elements
+    of the result. So it is if e adds none at either end, or leaves one element alone after a change
+    at one end."""
     one_side = e.left == 0 or e.right == 0
     return crops(e.left, e.right) or (one_side and size_of(e) == 1)
 

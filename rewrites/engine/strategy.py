@@ -156,7 +156,8 @@ def exhaust(s: Strategy) -> Strategy:
 
 
 def _is_barren(e: Expr, s: Strategy) -> bool:
-    """True if s is already known to succeed nowhere in e; the node of e keeps what is known."""
+    """True if s is already known to succeed nowhere in e, e itself included; the node of e keeps
+    what is known."""
     try:
         return s in e._barren
     except AttributeError:

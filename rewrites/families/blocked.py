@@ -153,8 +153,9 @@ GROUPS = ("batch", "column tiles", "row tiles")
 
 
 def _nest(params: frozenset[str], form: Blocked, dims: Dims, rows: Side, columns: Side) -> Strategy:
-    """The strategy that makes vectors of rows, tiles of both sides for work-groups, and blocks of
-    these for work-items. `params` are the names of the program's parameters."""
+    """The strategy that puts the maps of `dims` over vectors of rows, over tiles with the sides
+    `rows` and `columns` for work-groups, and over blocks of a tile for work-items. `params` are the
+    names of the program's parameters."""
     tiled = (
         arranged(batch=dims.batch, columns=dims.columns, rows=dims.rows)
         .merge("columns")

@@ -121,8 +121,8 @@ def kernel(form: Fused, e: Expr) -> Rewritten | None:
 
 
 def _arranged(dims: Dims) -> Nest:
-    """The nest of maps with tiles of rows outside, then the dimensions `down` and `across`, along
-    which windows may slide."""
+    """The nest of the maps in `dims`, rows in tiles: outermost the batch, then tiles of rows, then
+    the dimensions `down` and `across`, along which windows may slide, and the rows of a tile."""
     columns, windows = dims.columns[:-2], dims.columns[-2:]
     return (
         arranged(
@@ -165,7 +165,8 @@ def _in_tiles(pixels: Nest) -> Nest:
 
 
 def _in_blocks(tiles: Nest) -> Nest:
-    """The nest of tiles with a block of results for each work-item, inside the work-item's sum."""
+    """The nest `tiles` in which each work-item makes a block of results: the loop over the steps of
+    the sum is outside, and each step adds to the whole block."""
     return (
         tiles.on("rows", vectorize_map(v=V), "in vectors of v")
         .split("rows", LX, "row block", "row items")

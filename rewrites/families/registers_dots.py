@@ -56,7 +56,7 @@ class Dots:
     `choices`: which views are stored, and how constants are laid out. `instruction` is the name of
     the one that makes four products. `level`: a block is made by a work-group of one work-item, or
     by a work-item that the term puts in no group. `tall`: a block has two dimensions of columns.
-    `across`: operands are loaded in vectors of results.
+    `across`: operands are loaded in vectors along the dimensions of results, not along the sum.
     """
 
     choices: Choices

@@ -94,7 +94,8 @@ def strassen(params: frozenset[str], form: Strassen) -> Strategy:
 
 
 def _matrices(dims: Dims) -> Strategy:
-    """The nest of maps with one map over columns and one over rows, inside those over the batch."""
+    """The strategy that makes one map of those over the columns of `dims` and one of those over its
+    rows, inside the maps over the batch."""
     maps = arranged(batch=dims.batch, columns=dims.columns, rows=dims.rows)
     return maps.merge("columns").merge("rows")
 

@@ -179,7 +179,8 @@ def slid(x: Expr, g: Expr, shared: int = 0) -> Expr:
     """The sum of products of g with each window of x: map (w -> reduce 0 (acc + a b) (zip w g))
     (slide v 1 x).
 
-    Of complex numbers it is a conj b. `shared` zeros stand around x, for a transform to share.
+    Of complex numbers it is a conj b. x is first padded with `shared` zeros at each end, which its
+    Fourier transform may later take as one run of zeros for both ends.
     """
     row = Pad(shared, shared, zeros(elem_of(x)), x) if shared else x
     windows = Slide(size_of(g), 1, row)

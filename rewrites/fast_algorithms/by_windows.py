@@ -90,9 +90,9 @@ def _part(xs: Expr, first: int, n: int) -> Expr:
 
 
 def _windowed(sizes: Sequence[int], e: Expr, x: Expr, g: Expr) -> Expr:
-    """The inner maps of e, one for each of `sizes`, as maps over the windows of x. Where e made a
-    sum, the sum of a window's products with the taps g stands, with the same done to it. NoAccess
-    if e's sums do not start from 0, or the same is not done to all of them."""
+    """The inner maps of e, one for each of `sizes`, as maps over the windows of x. In the place of
+    e's sum stands the sum of products of a window with the taps g, with the same epilogue. NoAccess
+    if e's sums do not start from 0, or differ in their epilogues."""
     core, bound = e, set[str]()
     for _ in sizes:
         if not isinstance(core, Map):

@@ -82,8 +82,8 @@ def _rows_shared(e: Expr) -> Rewritten | None:
 
 
 def _over(level: int, ids: Mapping[int, int]) -> Strategy:
-    """The strategy that lowers the maps from `level` on (0 is the outermost): the map at a level in
-    `ids` goes over that dimension of global ids, others are loops."""
+    """The strategy that lowers nested maps, the outermost of which is at `level`: a map at a level
+    in `ids` goes over dimension `ids[level]` of global ids, the others are loops."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Map):

@@ -57,8 +57,8 @@ def names(known: frozenset[str]) -> Strategy:
 
 
 def plain(e: Expr) -> Rewritten | None:
-    """The kernel e lowered with a work-item for each result; each of several results side by side
-    has maps of its own."""
+    """The kernel e lowered with a work-item for each result. If its result is a tuple, zip or
+    concatenation of several, each of these has maps of its own."""
     if is_beside(strip(e)):
         return seq(inside(each(plain)), loops)(e)
     return stage("a plain kernel: a work-item a result", seq(computed, _global, loops))(e)

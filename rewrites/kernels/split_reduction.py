@@ -21,8 +21,8 @@ from rewrites.nest.spine import inside, nest, strip
 
 def in_parts(partial: Strategy) -> Strategy:
     """The strategy that makes two kernels of one: the first stores partial results of the longest
-    reduction, which the strategy `partial` makes, and the second sums them. Refused if there are
-    none."""
+    reduction, which the strategy `partial` makes, and the second sums them. Refused if `partial`
+    makes no partial results."""
 
     def run(e: Expr) -> Rewritten | None:
         results = standing(results=len(nest(e)))

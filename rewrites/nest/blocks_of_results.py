@@ -53,8 +53,8 @@ def levels(e: Expr) -> int:
 
 @remembered
 def block(first: int, last: int, left: int = 0) -> Strategy:
-    """The strategy that moves the maps from position `first` to `last` inside the reduction,
-    innermost first.
+    """The strategy that moves the maps at the positions `first` to `last`, both included, inside
+    the reduction, the innermost map first.
 
     In a nest of reductions the maps stay outside of the `left` innermost ones.
     """
@@ -63,6 +63,6 @@ def block(first: int, last: int, left: int = 0) -> Strategy:
 
 
 def share_chunks(first: int, last: int) -> Strategy:
-    """The strategy that moves the maps from position `first` to `last` inside all reductions but
-    the innermost."""
+    """The strategy that moves the maps at the positions `first` to `last`, both included, inside
+    all reductions but the innermost."""
     return block(first, last, left=1)

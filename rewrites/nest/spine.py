@@ -126,8 +126,8 @@ def store_operands(params: frozenset[str], beside: bool = False) -> Strategy:
     """The strategy that stores each operand that depends on the program's parameters alone and
     holds a reduction.
 
-    With `beside`, results side by side are not operands. `params` are the names of the program's
-    parameters.
+    With `beside`, the parts of a result that is a tuple, zip or concatenation are no operands, and
+    are not stored. `params` are the names of the program's parameters.
     """
 
     def on_spine(e: Expr) -> Rewritten | None:

@@ -30,14 +30,15 @@ class Window:
 
     @property
     def reuse(self) -> Fraction:
-        """The number of windows that an element is in, on average, at most all of them."""
+        """The number of windows that an element is in, on average: the size over the step, but 1 at
+        least, and no more than there are windows."""
         return min(max(Fraction(1), Fraction(self.size, self.step)), Fraction(self.count))
 
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """The amounts of work in a program that is one sum of products of two operands. Results that
-    share one operand must not share the other.
+    """The amounts of work in a program that is one sum of products of two operands, in which no two
+    results share both operands.
 
     `products`, `results` and `windows` are those of the program, whose normal form is `nest`;
     `others` counts the elements that results need besides their sums, such as biases, and `beside`

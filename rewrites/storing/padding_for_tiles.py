@@ -129,8 +129,9 @@ def _copies(params: frozenset[str]) -> Strategy:
 
 
 def _copy(params: frozenset[str]) -> Strategy:
-    """The strategy that stores the first parameter that is padded by `pad_any`, if no binder there
-    has its name. `params` are the names of the program's parameters."""
+    """The strategy that stores the first view which pads one of the program's parameters by
+    `pad_any`. `params` are the names of the parameters; a name that a binder around the view binds
+    again is none of them."""
 
     def run(e: Expr) -> Rewritten | None:
         if isinstance(e, Store):

@@ -65,8 +65,8 @@ PREPARATIONS = {
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """The word of a preparation, and the strategy `lowered` of a form, which lowers the prepared
-    program."""
+    """The choices of a form that begins with a preparation: the word of the preparation's trait,
+    and the strategy `lowered` of the family's own form, which lowers the prepared program."""
 
     word: str
     lowered: Strategy
