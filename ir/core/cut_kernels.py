@@ -48,8 +48,9 @@ from ir.errors import Unsupported
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A kernel `name` = body, whose body uses the parameters and earlier stages that `reads` names;
-    it belongs to `prepack` if all of these are constants or made of constants alone."""
+    """A kernel `name` = body, whose result has the type `type`. The body uses the parameters and
+    earlier stages that `reads` names; the kernel belongs to `prepack` if all of these are constants
+    or made of constants alone."""
 
     name: str
     body: Expr
@@ -154,16 +155,17 @@ def _stored(e: Expr, cut: _Cut, bound: Names, hint: str | None) -> Expr:
 
 
 def _source(reads: Names, cut: _Cut) -> str | None:
-    """The one parameter that all these names are computed from; None if there are several or
+    """The one parameter that all the names `reads` are computed from; None if there are several or
     none."""
     found = {cut.sources.get(name) for name in reads}
     return found.pop() if len(found) == 1 else None
 
 
 def _purpose(e: Expr, prepack: bool, cut: _Cut) -> str:
-    """The name for the buffer of a kernel that computes e, where the program gives it no name: such
-    as `image_padded`, of the one parameter that e uses and of what is done to it. `prepack` says
-    that the kernel runs once, on constants."""
+    """The name for the buffer of a kernel that computes e, if the program gives it none: the one
+    parameter that e is computed from and a word for what is done to it, such as `image_padded`, or
+    `partial` if there is no such parameter. `prepack` says that the kernel runs once, on
+    constants."""
     source = _source(free(e), cut)
     if source is None:
         return "partial"

@@ -292,7 +292,8 @@ class Level(Enum):
 
 @hashed
 class MapPar(Expr):
-    """(T -> U), [T]n -> [U]n, one element a work-item (or group) of dimension `dim`"""
+    """(T -> U), [T]n -> [U]n, a parallel map: each element by a work-item or a work-group, as
+    `level` says, of dimension `dim`"""
 
     level: Level
     dim: int
@@ -302,7 +303,7 @@ class MapPar(Expr):
 
 @hashed
 class MapSeq(Expr):
-    """(T -> U), [T]n -> [U]n, a sequential loop"""
+    """(T -> U), [T]n -> [U]n, a sequential loop; if `unrolled`, its turns are spelled out"""
 
     f: Lam
     xs: Expr
@@ -311,7 +312,7 @@ class MapSeq(Expr):
 
 @hashed
 class ReduceSeq(Expr):
-    """U, ((U, T) -> U), [T]n -> U, a sequential loop"""
+    """U, ((U, T) -> U), [T]n -> U, a sequential loop; if `unrolled`, its turns are spelled out"""
 
     init: Expr
     f: Lam

@@ -103,7 +103,7 @@ def everywhere(m: Mask, axes: Collection[Axis]) -> Mask:
 
 
 def renamed(m: Mask, names: Mapping[Axis, Axis]) -> Mask:
-    """The mask m with its axes renamed."""
+    """The mask m with those of its axes that are keys of `names` renamed to the values."""
     if not any(axis in names for f in m.factors for axis in f.axes):
         return m
     return Mask(tuple(Named(f.data, tuple(names.get(x, x) for x in f.axes)) for f in m.factors))
@@ -164,7 +164,8 @@ def count(m: Mask, axes: Collection[Axis]) -> int:
 
 
 def _contracted(factors: Sequence[Named], kept: tuple[Axis, ...], dtype: type) -> Counts:
-    """The number of elements where all factors hold, for each place along the axes `kept`."""
+    """The number of elements where all factors hold, for each place along the axes `kept`; numbers
+    are counted in the type `dtype`."""
     if not factors:
         return np.ones(())
     letters = dict(zip(union(factors), ascii_letters, strict=False))

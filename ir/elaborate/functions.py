@@ -141,7 +141,8 @@ def spread(
     c: Recursion, f: Global, t: Type, env: Env, span: Span
 ) -> tuple[tuple[Var, ...], Pattern]:
     """New variables for the parameters of f, and a pattern of them for an element of type t: one
-    variable for the whole element, or one for each component."""
+    variable for the whole element if f may take one argument, else one for each component. A
+    UserError at `span` if f does not take so many."""
     low, high = f.arity()
     if low <= 1 <= high:
         x = Var(fresh(_hint(f, 0), env.scope), t)

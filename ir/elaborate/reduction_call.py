@@ -43,8 +43,9 @@ def reduction(node: Callable[[Expr, Lam, Expr], Expr]) -> Callable[[Call], Expr]
 
 
 def _folding(c: Call, acc: Type, elem: Type) -> Lam:
-    """The function of a reduction over elements of type `elem`. If the elements are arrays, and the
-    function would fit their numbers but does not fit them, the UserError suggests `flatten`."""
+    """The function of the reduction that c calls, for an accumulator of type `acc` and elements of
+    type `elem`; a UserError if it does not fit them. If the elements are arrays, and it would fit
+    their numbers, the UserError suggests `flatten`."""
     try:
         return c.lam(1, Tuple((acc, elem)))
     except UserError as error:

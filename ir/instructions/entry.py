@@ -64,8 +64,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Alone:
-    """An instruction that each work-item carries out by itself. `program` is the function that it
-    computes, on numbers and arrays; where it has an array, the instruction takes a vector.
+    """An instruction that each work-item carries out by itself, so that `lanes` is 1. `program` is
+    the function that it computes, on numbers and arrays; where it has an array, the instruction
+    takes a vector. `rounding` is the relative error of its result, in machine epsilons.
 
     `text` holds the OpenCL functions that carry it out; `native` is the preprocessor's condition
     for a device that has the instruction itself.
@@ -97,6 +98,6 @@ class Alone:
 
 
 def _as_vector(e: Expr) -> Expr:
-    """The array e as one vector; numbers as they are."""
+    """The array e as one vector; e itself if it is a number."""
     t = type_of(e)
     return At(0, AsVector(t.size, e)) if isinstance(t, Array) else e

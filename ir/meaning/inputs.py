@@ -110,8 +110,8 @@ def cells_of(t: Type) -> int:
 
 
 def check_inputs(program: Program, inputs: Mapping[str, Data]) -> None:
-    """Raise a UserError unless each parameter has one array of the right shape and kind of
-    numbers."""
+    """Raise a UserError unless `inputs` has, for each parameter of the program and for no other
+    name, an array (or a tuple of arrays) of the right shape and kind of numbers."""
     wanted = {p.var.name: p.var.type for p in program.params}
     for name in inputs:
         if name not in wanted:

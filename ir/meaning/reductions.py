@@ -52,8 +52,8 @@ def fold(step: Step, acc: Type, init: Value, xs: Value) -> Value:
 
 
 def _at_once(step: Step, acc: Type, init: Value, xs: Value) -> Value:
-    """The fold of all elements at once, or one half after the other; raises NotAFold if the body is
-    not `acc + g(x)`."""
+    """The left fold of xs by `step` from `init`, of all elements at once, or of one half after the
+    other if that is too big; raises NotAFold if the body is not `acc + g(x)`."""
     try:
         elements, group = enter(xs)
         start = accumulator(acc)
@@ -68,7 +68,8 @@ def _at_once(step: Step, acc: Type, init: Value, xs: Value) -> Value:
 
 
 def _loop(step: Step, init: Value, xs: Value) -> Value:
-    """The left fold element by element, for all enclosing maps at once."""
+    """The left fold of xs by `step` from `init`, element by element, for all enclosing maps at
+    once."""
     if count(xs) > LOOP:
         raise UserError(
             f"a reduction of {count(xs):,} elements whose body is not acc + g(x) "

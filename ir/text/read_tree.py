@@ -175,7 +175,8 @@ class Reader:
         return Number(value, suffix, span)
 
     def negative(self, written: Syntax, e: Surface, span: Span) -> Surface:
-        """The surface tree of a minus: -2.0 is a number, -(2.0) negates one."""
+        """The surface tree of a minus before e, whose syntax is `written`: -2.0 is a number, -(2.0)
+        negates one."""
         if isinstance(e, Number) and isinstance(written, Token):
             return Number(-e.value, e.suffix, span)
         return Operator("neg", (e,), span)

@@ -159,8 +159,8 @@ def _apart(tokens: list[Token], text: str) -> bool:
 
 
 def _two_in_a_row(first: Token, second: Token, text: str, name: str) -> UserError:
-    """The UserError for two names in a row, `a b`: the parser took b for the start of the next
-    definition."""
+    """The UserError for two names in a row, `first` and `second`, as in `a b`: the parser took b
+    for the start of the next definition."""
     hint = did_you_mean(str(first), WORDS) if first.type == "NAME" else ""
     hint = hint_for([], first, text) or hint
     at = span_of(first if hint else second, text, name)

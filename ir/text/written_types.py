@@ -37,8 +37,9 @@ def scalar_named(declared: TypeName) -> Scalar:
 
 
 def infer(declared: SurfaceType, found: Type, is_open: Callable[[str], bool]) -> dict[str, Size]:
-    """The sizes, by name, that make the written type `declared` equal to the type `found`: for each
-    name for which `is_open` is true and that stands alone as a size."""
+    """The sizes, by name, that make the written type `declared` equal to the type `found`. They are
+    those of the names that stand alone as a size, such as n in [float]n, and for which `is_open` is
+    true: these have no size yet."""
     match declared, found:
         case TypeArray(elem, n, _), Array(inner, m):
             own = {n.text: m} if isinstance(n, Name) and is_open(n.text) else {}
@@ -56,9 +57,9 @@ def infer(declared: SurfaceType, found: Type, is_open: Callable[[str], bool]) ->
 def infer_rest(
     declared: SurfaceType, found: Type, is_open: Callable[[str], bool], size: SizeOf
 ) -> dict[str, Size]:
-    """The sizes, by name, that `infer` does not find: those of names for which `is_open` is true,
-    each the only such name in an arithmetic size, such as n in 2 * n + 1. `size` evaluates the
-    others."""
+    """The sizes, by name, that `infer` does not find. They are those of the names for which
+    `is_open` is true (these have no size yet), each the only such name in an arithmetic size, such
+    as n in 2 * n + 1. `size` evaluates what else is in it."""
     match declared, found:
         case TypeArray(elem, n, _), Array(inner, m):
             names = [name.text for name in size_names(n) if is_open(name.text)]

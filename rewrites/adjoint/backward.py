@@ -164,10 +164,10 @@ class Backward:
         return [*self.of(e.init, scope, c), *self._bound(passed, frame, e.xs, scope)]
 
     def _chosen(self, e: Reduce, fold: Fold, scope: Scope, c: Contribution, k: Index) -> Arrivals:
-        """The arrivals if c is added to the cotangent of e, the largest or smallest element of an
-        array with the index k: the elements that are equal to it share its cotangent. Which
-        elements these are is computed together with e and stored: if it were computed again,
-        numbers might be rounded otherwise."""
+        """The arrivals if c is added to the cotangent of e, the largest or smallest element (as
+        `fold` says) of an array with the index k: the elements that are equal to it share its
+        cotangent. Which elements these are is computed together with e and stored: if it were
+        computed again, numbers might be rounded otherwise."""
         if self.linear:
             raise Refused(
                 f"expected a program that is linear in {self.parameter}, found {fold.op} of a "

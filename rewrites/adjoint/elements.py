@@ -141,8 +141,9 @@ def _cropped(l: int, xs: Expr, scope: Scope, at: Place, path: Path, book: Notebo
 
 
 def _padded(l: int, xs: Expr, scope: Scope, at: Place, path: Path, book: Notebook) -> Expr:
-    """The number of an array padded with zeros, l of them before xs: a read at a coordinate that
-    may lie outside of xs, where it gives 0. NoAccess if xs is not simply read from an array."""
+    """The number of an array padded with zeros, l of them before xs, at the coordinates `at` (of
+    its leaf `path`): a read at a coordinate that may lie outside of xs, where it gives 0. NoAccess
+    if xs is not simply read from an array."""
     loose = replace(at[0].shifted(-l), loose=True)
     number = value(xs, scope, (loose, *at[1:]), path, book)
     reads = book.accesses(number)

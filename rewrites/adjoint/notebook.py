@@ -82,8 +82,8 @@ class Notebook:
         return replace(c, indices=tuple(own), coordinates=tuple(map(self.resolved, c.coordinates)))
 
     def put(self, c: Contribution, values: dict[Index, Affine]) -> Contribution:
-        """The contribution with coordinates in the place of some of its indices, also in its
-        factors; the indices of these coordinates join its own."""
+        """The contribution c with the coordinates `values` in the place of the indices that are
+        their keys, also in its factors; the indices of these coordinates join its own."""
         own = dict.fromkeys(
             j for i in c.indices for j in ([x for x, _ in values[i].terms] if i in values else [i])
         )

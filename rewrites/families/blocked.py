@@ -172,8 +172,9 @@ def _nest(params: frozenset[str], form: Blocked, dims: Dims, rows: Side, columns
 
 
 def _whole(form: Blocked, tiled: Nest, rows: Side, columns: Side) -> Nest:
-    """The nest `tiled`, over a group's tiles, lowered: each work-item makes its block of sums,
-    chunk by chunk, and the work-items of a group share each chunk."""
+    """The nest `tiled`, over a group's tiles with the sides `rows` and `columns`, lowered as `form`
+    says: each work-item makes its block of sums, chunk by chunk, and the work-items of a group
+    share each chunk."""
     blocks = (
         tiled.order(*GROUPS, "column items", "row items", "column block", "row block")
         .then(stage("the longest sum innermost", on_reduction(longest_inside)), split_innermost(K))
@@ -185,8 +186,9 @@ def _whole(form: Blocked, tiled: Nest, rows: Side, columns: Side) -> Nest:
 
 
 def _sliced(form: Blocked, tiled: Nest, rows: Side, columns: Side) -> Nest:
-    """The nest `tiled`, over a group's tiles, lowered: each slice of a group makes a part of every
-    sum, and then the parts are added, column by column."""
+    """The nest `tiled`, over a group's tiles with the sides `rows` and `columns`, lowered as `form`
+    says: each slice of a group makes a part of every sum, and then the parts are added, column by
+    column."""
     parts = tiled.order(*GROUPS, "column block", "column items", "row items", "row block")
     staged = partial(_stage, form, (rows.items, columns.items, P))
     apart = made_apart(parts, GROUPS, in_slices(P))

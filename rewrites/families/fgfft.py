@@ -98,8 +98,9 @@ def _rows_transformed(params: frozenset[str], form: Fine, p: Products, r: Rows) 
 
 
 def _sums_stored(params: frozenset[str], layout: Layout, e: Expr) -> Rewritten | None:
-    """The term e with its sums of products of spectra moved out of the maps over rows, and stored;
-    Refused if there is no such sum. `params` are the names of the program's parameters."""
+    """The term e with its sums of products of spectra moved out of the maps over rows, and stored
+    in this layout; Refused if there is no such sum. `params` are the names of the program's
+    parameters."""
     place = place_where(e, lambda t: isinstance(t, Let) and is_sums(t.value))
     if place is None:
         raise Refused(
@@ -135,7 +136,8 @@ def _sums_laid(three: bool, dims: int) -> Strategy:
 
 
 def laid_as(dims: Labels, *names: str) -> Strategy:
-    """The strategy that stores a term with its dimensions in memory in the order of these names."""
+    """The strategy that stores a term, whose dimensions have the labels `dims`, with its dimensions
+    in memory in the order of these names."""
     return store_as(order=dims.positions(*names))
 
 
@@ -183,7 +185,8 @@ def _layouts(form: Fine, again: bool) -> Layouts:
 
 def _stored(x: Order, g: Order, layouts: Layouts) -> Strategy:
     """The strategy that stores the values of two lets, one in the other at the head of a term: the
-    spectra of data rows in the order x, and those of kernels' rows in the order g."""
+    spectra of data rows in the order x, and those of kernels' rows in the order g, each by its own
+    one of the two `layouts`."""
     second = seq(of_value(layouts[1](g)), inline_view())
     return seq(of_value(layouts[0](x)), of_rest(outermost(when(_is_let, second))), inline_view())
 

@@ -99,8 +99,8 @@ def _matrices(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rew
 
 
 def _laid(e: Expr) -> Dims:
-    """The dimensions of a sum of products of spectra: batch, columns (data rows) and rows
-    (kernels), in stored order."""
+    """The dimensions of e, a sum of products of spectra, as batch, columns (data rows) and rows
+    (kernels), each in the order in which the spectra are stored."""
     try:
         p = products(e)
     except NoAccess as why:

@@ -142,8 +142,8 @@ def _lowered(params: frozenset[str], m: int, form: Products, e: Expr) -> Rewritt
 
 
 def _stages(params: frozenset[str], form: Products, w: Windowed) -> Strategy:
-    """The strategy that lowers the transforms and the products between them, fused or stored as the
-    form says. `params` are the names of the program's parameters."""
+    """The strategy that lowers the transforms of the nest w and the products between them, fused or
+    stored as the form says. `params` are the names of the program's parameters."""
     if isinstance(form, Fused):
         return _fused(form, w)
     return _stored(form.choices.panel, w)
@@ -166,9 +166,9 @@ def _taps(panel: Size, d: int, by_step: bool = False) -> Strategy:
 
 
 def _stored(panel: Size, w: Windowed) -> Strategy:
-    """The strategy that makes each stage (the transforms, the products, the results) a kernel of
-    its own, with the transform's points outermost in what is stored; kernels are stored in panels
-    of `panel` rows."""
+    """The strategy that makes each stage of the nest w (the transforms, the products, the results)
+    a kernel of its own, with the transform's points outermost in what is stored; kernels are stored
+    in panels of `panel` rows."""
     d, own, tiles = w.d, w.own, w.outer - w.own
     data = stored_as(
         labels(own=own, tiles=tiles, points=d),
@@ -199,9 +199,9 @@ def _stored(panel: Size, w: Windowed) -> Strategy:
 
 
 def _fused(form: Fused, w: Windowed) -> Strategy:
-    """The strategy that makes products and results in one kernel, which also transforms the data if
-    the form is `whole`; else the transformed data are stored. Refused where images have kernels of
-    their own."""
+    """The strategy that makes products and results of the nest w in one kernel, which also
+    transforms the data if the form is `whole`; else the transformed data are stored. Refused where
+    images have kernels of their own."""
     if w.own:
         raise Refused(
             "expected kernels that all images share, found kernels of their own for each image: "

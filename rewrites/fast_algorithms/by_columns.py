@@ -106,8 +106,8 @@ def _by_columns(p: Products, r: Rows) -> Expr | None:
 
 
 def kept(p: Products, r: Rows) -> tuple[Index, ...]:
-    """The indices of the maps around columns: those of both operands first, then those of the data,
-    then those of the taps."""
+    """The indices of the maps that stay around columns when the products p are made column by
+    column along r: those of both operands first, then those of the data, then those of the taps."""
     in_x, in_g = uses(r.data.coordinates), uses(r.taps.coordinates)
     whose = {i: (i in in_x and i not in in_g) + 2 * (i not in in_x) for i in p.maps}
     return tuple(sorted((i for i in p.maps if i != r.window), key=lambda i: whose[i]))

@@ -61,7 +61,7 @@ class Parts(Enum):
 
 def sums_by_instruction(entry: Entry, parts: Parts = Parts.WHOLE) -> Strategy:
     """The strategy that makes the innermost sum of a nest by the instruction `entry`, and the sums
-    around it loops."""
+    around it loops; `parts` says which parts of numbers are multiplied."""
     return seq(
         stage(f"sums by {entry.name}", on_reduction(partial(in_lanes, entry, parts=parts))),
         stage("what is done to results, in lanes", results(by_lanes)),
@@ -71,7 +71,8 @@ def sums_by_instruction(entry: Entry, parts: Parts = Parts.WHOLE) -> Strategy:
 
 def in_lanes(entry: Entry, e: Expr, parts: Parts = Parts.WHOLE) -> Rewritten | None:
     """The nest of sums e with the innermost sum made by the instruction `entry`, and the
-    accumulators of the sums around it in lanes."""
+    accumulators of the sums around it in lanes; `parts` says which parts of numbers are
+    multiplied."""
     if not isinstance(e, Reduce):
         return None
     if on_reduction(skip)(e.f.body) is None:

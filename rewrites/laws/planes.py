@@ -38,9 +38,9 @@ from rewrites.laws.views import beneath_maps, swapped
 
 @rule("view  =  map view' . (dimension d outermost),  the outermost index of view only in d")
 def planes(e: Expr) -> Expr | None:
-    """A view of an array, each of whose elements shows one index of some dimension, becomes a map
-    over the array with that dimension outermost. So each step of a sum over channels reads windows
-    of one plane."""
+    """A view becomes a map over the planes of an array, if each element of the view shows a single
+    plane: all that the array has at one index of some dimension. So each step of a sum over
+    channels reads windows of one plane."""
     found = _found(e)
     if found is None or found.chunk is not None:
         return None
@@ -53,9 +53,9 @@ def planes(e: Expr) -> Expr | None:
     "view  =  map view' . (chunks of dimension d outermost),  the outermost index of view a chunk"
 )
 def chunks_of_planes(e: Expr) -> Expr | None:
-    """A view of an array, each of whose elements shows one chunk of some dimension, becomes a map
-    over these chunks. So each step of a sum over chunks of channels reads windows of a part of the
-    array that has only these channels."""
+    """A view becomes a map over chunks of an array, cut along some dimension, if each element of
+    the view shows a single chunk. So each step of a sum over chunks of channels reads windows of a
+    part of the array that has only these channels."""
     found = _found(e)
     if found is None or found.chunk is None:
         return None

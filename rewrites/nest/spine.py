@@ -148,8 +148,8 @@ def store_operands(params: frozenset[str], beside: bool = False) -> Strategy:
 
 
 def _under(binder: Lam | Let, params: frozenset[str], beside: bool) -> Strategy:
-    """The strategy `store_operands`, for a term inside a function or let (`binder`): names that
-    this binds are no parameters of the program there."""
+    """The strategy `store_operands`, with these arguments, for a term inside a function or let
+    (`binder`): names that this binds are no parameters of the program there."""
     return store_operands(params - bound(binder), beside)
 
 

@@ -60,7 +60,8 @@ def instruct(e: Expr, name: str, parts: bool = False) -> Expr | None:
 
 
 def _of_parts(left: Expr, right: Expr) -> bool:
-    """True if the operands are parts of numbers, one of them or both high ones."""
+    """True if each of the operands `left` and `right` is an array of high or of low parts of
+    numbers, and at least one of high parts."""
     lows, highs = ([is_part(p, e) for e in (left, right)] for p in (LOW, HIGH))
     return any(highs) and all(a or b for a, b in zip(lows, highs, strict=True))
 

@@ -43,8 +43,8 @@ class Trait:
     `stores`: it makes a view real in global memory. `staged`: tiles are copied to local memory.
     `alone`: a work-item does by itself what a work-group could share. `tile`: the results a side of
     a transformed tile. `instruction`: the name of the one that makes products. `loses`: the largest
-    relative error of a product, of numbers of fewer bits. `largest`: the largest number that may be
-    multiplied.
+    relative error of a product, if numbers of fewer bits are multiplied than the program's.
+    `largest`: the largest number that may be multiplied.
     """
 
     word: str

@@ -66,15 +66,15 @@ def _turns(steps: Sequence[Step]) -> Choice:
 
 
 def _kept(e: Expr, tuning: Tuning) -> Kept | None:
-    """The number of results that a work-item keeps, and the width of its vectors; None where it has
-    no vectors."""
+    """The number of results that a work-item keeps in the lowered term e, and the width of its
+    vectors; None where it has no vectors."""
     present = [named(p) for p in tuning.kept if p in size_names(e)]
     return Kept(prod(present, start=1), named("v")) if named("v") in present else None
 
 
 def _block(e: Expr, tuning: Tuning) -> Block | None:
-    """The numbers of pixels and of channels in a work-group's block; None where the tuning has
-    none."""
+    """The numbers of pixels and of channels in a work-group's block in the lowered term e; None
+    where the tuning has none."""
     if tuning.sides is None:
         return None
     free, sides = size_names(e), (tuning.sides.pixels, tuning.sides.channels)
