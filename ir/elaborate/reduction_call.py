@@ -68,8 +68,8 @@ def _numbers(t: Type) -> Type:
 
 
 def _fits(c: Call, acc: Type, elem: Type) -> bool:
-    """True if the function of a reduction can take an accumulator of type `acc` and an element of
-    type `elem`."""
+    """True if the function of the reduction that c calls can take an accumulator of type `acc` and
+    an element of type `elem`."""
     try:
         c.lam(1, Tuple((acc, elem)))
     except UserError:

@@ -152,7 +152,8 @@ def _check(name: str, t: Type, found: Data) -> None:
 
 
 def _check_range(name: str, t: Type, found: Numbers) -> None:
-    """Raise a UserError if a number is outside the range of its type."""
+    """Raise a UserError if a number in `found`, the array for the parameter `name`, is outside the
+    range of the type t."""
     least, most = RANGES[scalar_of(t).name]
     for end in (int(found.min(initial=0)), int(found.max(initial=0))):
         if not least <= end <= most:

@@ -116,7 +116,8 @@ def found(scope: Scope, name: str) -> tuple[Frame, Path] | None:
 
 
 def path_in(p: Pattern, name: str) -> Path | None:
-    """The components that lead to a name in a pattern; None if it does not bind the name."""
+    """The numbers of the components that lead to a name in a pattern; None if it does not bind the
+    name."""
     if isinstance(p, Var):
         return () if p.name == name else None
     for i, part in enumerate(p):

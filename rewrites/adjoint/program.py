@@ -90,8 +90,8 @@ def _edges_named(e: Expr, taken: frozenset[str]) -> tuple[Expr, frozenset[str]]:
 
 
 def _first(given: Var, path: tuple[int, ...], book: Notebook) -> Contribution:
-    """The first contribution: the cotangent `given` of the result, each number of its leaf `path`
-    at its own place."""
+    """The contribution that is first handed back: the cotangent `given` of the program's result,
+    each number of its leaf `path` at its own place."""
     sizes = sizes_in(leaf_type(given.type, path))
     own = tuple(book.index(n) for n in sizes)
     at = tuple(map(index, own))

@@ -98,7 +98,8 @@ class Unsound(Exception):
 
 
 def rule(law: str, rounding: Rounding = 0.0) -> Callable[[Callable[..., Expr | None]], Rule]:
-    """A decorator that makes a function from a term to a term, or None, a rule with this law."""
+    """A decorator that turns a function from a term to a term, or None, into a rule with this law;
+    `rounding` is the rule's."""
     return lambda rewrite: Rule(law, rewrite, rounding, rewrite.__annotations__["e"])
 
 

@@ -89,9 +89,9 @@ TILES = ("batch", "tiles down", "tiles across", "row tiles")
 
 
 def _nest(ahead: bool, dims: Dims, sums: int, channel: int) -> Strategy:
-    """The strategy for the nest of maps of a kernel around `sums` nested sums; number `channel` of
-    these becomes the outermost loop. If `ahead`, the next channel is loaded while this one is
-    used."""
+    """The strategy for the nest of maps of a kernel, in the dimensions `dims`, around `sums` nested
+    sums; number `channel` of these becomes the outermost loop. If `ahead`, the next channel is
+    loaded while this one is used."""
     down, across = dims.columns[-2:-1], dims.columns[-1:]
     batch = (*dims.batch, *dims.columns[:-2])
     chunks = {"down": chunked(TY), "across": chunked(TX)} if down else {"across": chunked(TX)}

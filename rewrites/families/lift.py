@@ -167,8 +167,8 @@ def _slides(e: Expr, windows: Sequence[int]) -> list[Slide | None]:
 
 
 def _chunks(lengths: Sequence[Size], slides: Sequence[Slide | None]) -> list[Strategy]:
-    """The strategies that cut the maps over windows, one for each dimension, into tiles; dimensions
-    of equal lengths and slides have tiles of one side."""
+    """The strategies that cut the maps over windows, one for each dimension, into tiles; tiles have
+    the same side in dimensions of equal lengths and slides."""
     shapes = [(n, s and (s.size, s.step)) for n, s in zip(lengths, slides, strict=True)]
     suffixes = ["" if shape == shapes[-1] else "_y" for shape in shapes]
     return [_chunk(*of) for of in zip(lengths, slides, suffixes, strict=True)]

@@ -111,8 +111,8 @@ def _lowered(levels: int, batch: int) -> Strategy:
 
 
 def _matrix_product(batch: int, parts: int) -> Strategy:
-    """The strategy that makes a term inside `batch` maps a plain matrix product, each row of one
-    array with each row of another, sides rounded up to multiples of `parts`."""
+    """The strategy that turns a term inside `batch` maps into a plain matrix product, each row of
+    one array with each row of another, sides rounded up to multiples of `parts`."""
     rounded = attempt(round_product(k=parts))
     whole = standing(batch=batch).inside(seq(_operands_apart, rounded))
     return stage("operands whole", seq(everywhere(unused_part()), whole, perfect))

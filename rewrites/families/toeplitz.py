@@ -76,7 +76,7 @@ def toeplitz(params: frozenset[str], form: Toeplitz) -> Strategy:
 
 
 def replicated(params: frozenset[str]) -> Strategy:
-    """The strategy that makes sums over windows of rows products of whole rows with Toeplitz
+    """The strategy that turns sums over windows of rows into products of whole rows with Toeplitz
     matrices. `params` are the names of the program's parameters."""
     return seq(
         normalise,

@@ -46,8 +46,8 @@ class Correlation:
 
 
 def growth(m: Sides, r: Sides) -> float:
-    """The growth of rounding errors by F(m, r) in each dimension, in machine epsilons relative to
-    the products."""
+    """The growth of rounding errors, in machine epsilons relative to the products, by F(m, r) with
+    the m and r of each dimension."""
     return 2 * prod(cook_toom(*sides).amplification() for sides in zip(m, r, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""A law that makes sums over windows products with a matrix that holds the taps once for every
+"""A law that turns sums over windows into products with a matrix that holds the taps once for every
 window."""
 
 # key: w window, g taps, n their number, s step, x array, t a row of the matrix, z initial value

@@ -38,7 +38,8 @@ def patches(windows: Nest, chunks: Mapping[str, Strategy]) -> Nest:
     then inside a tile.
 
     The new maps are `tiles down`, `tiles across`, `across` and `down`; there may be none down.
-    `chunks` has for each name the strategy that makes a map over windows one over chunks of them.
+    `chunks` has for each name the strategy that turns a map over windows into one over chunks of
+    them.
     """
     dense = windows
     for name in chunks:

@@ -32,8 +32,8 @@ def slide_of(e: Expr) -> Slide:
 
 
 def tiled_windows(m: int) -> Strategy:
-    """The strategy that makes a map over windows a map over tiles of m windows, rounded up, around
-    a map over the windows of a tile; a crop leaves out the results that were added."""
+    """The strategy that turns a map over windows into a map over tiles of m windows, rounded up,
+    around a map over the windows of a tile; a crop leaves out the results that were added."""
 
     def run(e: Expr) -> Rewritten | None:
         slid = slide_of(e)

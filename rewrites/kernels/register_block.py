@@ -49,8 +49,8 @@ SHORT = 16  # nests of reductions of so many steps are unrolled whole
 
 
 def vectors() -> Strategy:
-    """The strategy that makes the map at the root go over vectors of `v`, rounded up to a multiple
-    of `tr` of them."""
+    """The strategy that turns the map at the root into one over vectors of `v` elements; their
+    number is rounded up to a multiple of `tr`."""
     tr, v = named("tr"), named("v")
     return seq(rounded(tr * v), inside(vectorize_map(v=v)))
 
@@ -92,8 +92,8 @@ def weight(n: Size) -> int:
 
 
 def as_one(exchanges: Iterable[int]) -> Strategy:
-    """The strategy that makes a nest of reductions one reduction. Before that, it exchanges the
-    reduction at each level in `exchanges`, one after the other, with the next inner one."""
+    """The strategy that turns a nest of reductions into one reduction. Before that, it exchanges
+    the reduction at each level in `exchanges`, one after the other, with the next inner one."""
     exchanged = (attempt(seq(_deep(n, interchange_reduce()), simplify)) for n in exchanges)
     return seq(*exchanged, repeat(seq(join_reduce(), simplify)))
 
@@ -115,8 +115,8 @@ def longest_inside(e: Expr) -> Rewritten | None:
 
 
 def outside(level: int) -> Strategy:
-    """The strategy that makes the reduction at a level of a nest of reductions (0 the outermost)
-    the outermost one."""
+    """The strategy that moves one reduction of a nest of reductions, the one at `level` (0 is the
+    outermost), outside of all others."""
     moves = [_deep(i, interchange_reduce()) for i in reversed(range(level))]
     return seq(*(seq(m, simplify, nested_reductions) for m in moves))
 
@@ -153,7 +153,7 @@ def parallel(n: int, level: Level, inner: Strategy) -> Strategy:
 
 
 def in_turns(n: int, inner: Strategy) -> Strategy:
-    """The strategy that makes loops, not unrolled, of the n outermost maps of a spine, and applies
+    """The strategy that turns the n outermost maps of a spine into loops, not unrolled, and applies
     `inner` inside them."""
     if n == 0:
         return inside(inner)

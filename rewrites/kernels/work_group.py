@@ -46,8 +46,8 @@ def levels(dims: int) -> tuple[Strategy, ...]:
 
 
 def _chunks(dims: int, staged: Staging) -> Strategy:
-    """The strategy that makes a sum a loop over chunks; each is staged by `staged` and then used by
-    every work-item, in `dims` dimensions of work-items."""
+    """The strategy that turns a sum into a loop over chunks; each is staged by `staged` and then
+    used by every work-item, in `dims` dimensions of work-items."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Reduce):
@@ -139,8 +139,8 @@ def flattened(dims: int, s: Strategy) -> Strategy:
 
 @remembered
 def in_rounds(items: Items, unrolled: bool = True) -> Strategy:
-    """The strategy that makes a map a loop of rounds, unrolled or not, each over all work-items of
-    a group."""
+    """The strategy that turns a map into a loop of rounds, unrolled or not, each over all
+    work-items of a group."""
     threads = prod(items)
     return seq(
         attempt(round_map(k=threads)),

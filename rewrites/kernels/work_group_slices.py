@@ -34,7 +34,7 @@ COUNTS = (2, 3, 4, 5, 7, 8, 11, 13)  # slices that are tried: some part of most 
 
 
 def in_slices(p: Size) -> Strategy:
-    """The strategy that makes a sum p partial sums; it refuses sums that no number of slices
+    """The strategy that turns a sum into p partial sums; it refuses sums that no number of slices
     divides."""
 
     def run(e: Expr) -> Rewritten | None:
@@ -56,7 +56,7 @@ def in_slices(p: Size) -> Strategy:
 
 def slices(staged: Staging, k: Size) -> Strategy:
     """The strategy in which every slice of a group makes its part of the block, by chunks of k
-    steps; `staged` copies these to local memory. Then the sums are completed by columns."""
+    steps; `staged` copies these to local memory. Then the sums are completed, column by column."""
     parts = (
         standing("column block", "column items", "row items", "row block", "parts")
         .order("parts", "column items", "row items", "column block", "row block")

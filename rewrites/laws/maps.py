@@ -202,7 +202,8 @@ def split_map(e: Map, k: Size) -> Expr | None:
 
 @rule("xs  =  join (map (_ -> xs) (generate 1 id))")
 def unit_map(e: Expr) -> Expr | None:
-    """An array becomes the join of a map over one element: it gets one more dimension."""
+    """An array becomes the join of a map with a single result, the array: so there is one more map
+    around what makes it."""
     if not isinstance(type_of(e), Array):
         return None
     return Join(Map(lam("one", INT, lambda _: e), Generate(1, identity(INT))))

@@ -352,7 +352,8 @@ def _one(p: Pattern, f: Lam, xss: Expr, columns: int, t: Expr) -> Expr:
 
 
 def _over_used(z: Expr, f: Lam, sources: tuple[Expr, ...]) -> Expr:
-    """The reduction of f over zipped sources, without those that f does not use."""
+    """The reduction by f, from the initial value z, over those of the zipped `sources` that f
+    uses."""
     assert isinstance(f.pattern, tuple)
     acc, x = f.pattern
     assert isinstance(acc, Var)

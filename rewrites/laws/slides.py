@@ -18,7 +18,8 @@ def tile_slide(e: Slide, u: Size) -> Expr | None:
     """A slide becomes windows of overlapping tiles of u elements; None if some element is in no
     window, or such tiles do not have all windows.
 
-    The rule as the LIFT paper prints it steps by u - n, and so computes windows twice.
+    The rule as the LIFT paper prints it has tiles start u - n apart, for windows of n elements, and
+    so computes windows twice.
     """
     match e:
         case Slide(n, s, xs, strict):

@@ -148,7 +148,7 @@ def partial_reduce_vector(e: Reduce, k: Size, v: Size) -> Expr | None:
 
 
 def rows_of(xs: Expr, view: Callable[[Expr], Expr]) -> Expr:
-    """The view applied to an array, or to each part of a zip."""
+    """The view applied to the array xs, or, if xs is a zip, to each part of it."""
     return Zip(tuple(map(view, xs.parts))) if isinstance(xs, Zip) else view(xs)
 
 

@@ -19,7 +19,7 @@ def place_of_reduction(e: Expr) -> Place | None:
 
 
 def hoist(left: int) -> Strategy:
-    """The strategy that makes map (x -> f (reduce …)) a map f of a reduction of arrays.
+    """The strategy that turns map (x -> f (reduce …)) into map f of a reduction of arrays.
 
     In a nest of reductions the map goes inside all of them but the `left` innermost ones.
     """

@@ -15,15 +15,15 @@ from rewrites.nest.spine import nest
 
 
 def carried(e: Expr) -> Rewritten | None:
-    """The term e, in which the reduction takes as operands what its function uses of the variables
-    of maps around it."""
+    """The term e, whose reduction takes as operands what its function uses of the variables of the
+    maps around the reduction."""
     names = frozenset(name for m in nest(e) for name in bound(m.f))
     return attempt(outermost(_levels(names)))(e)
 
 
 def _levels(names: frozenset[str]) -> Strategy:
-    """The strategy that makes operands of what the functions of nested reductions use from outside
-    the nest: terms over the variables `names`, which are bound there."""
+    """The strategy that gives nested reductions as operands what their functions use of the
+    variables `names`, which are bound outside of the nest."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Reduce):

@@ -184,8 +184,8 @@ class Nest:
         return self.then(s) if self.count(name) else self
 
     def _only(self, name: str) -> int:
-        """The position of the only map of this name, or where it would be; ValueError if there are
-        several."""
+        """The position of the only map of this name; if there is none, where it would be;
+        ValueError if there are several."""
         if self.count(name) > 1:
             raise ValueError(f"expected one map {name}, found {self.count(name)}")
         return self.labels.first(name)

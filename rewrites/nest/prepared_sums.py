@@ -21,8 +21,8 @@ from rewrites.number_laws.zero_points import zero_points_out
 
 
 def _prepared(name: str, law: Rule, s: Strategy) -> Strategy:
-    """The strategy that makes sums flat and applies s, told as a stage called `name`; it fails
-    where s does not use `law`."""
+    """The strategy that turns each nest of sums into one sum and applies s, told as a stage called
+    `name`; it fails where s does not use `law`."""
     whole = stage(name, seq(flat, exhaust(join_reduce()), s))
 
     def run(e: Expr) -> Rewritten | None:

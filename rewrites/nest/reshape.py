@@ -42,7 +42,7 @@ def swap(n: int) -> Strategy:
 
 @remembered
 def merge(n: int) -> Strategy:
-    """The strategy that makes one map of the maps at positions n and n + 1, over the elements of
+    """The strategy that turns the maps at positions n and n + 1 into one map over the elements of
     both."""
     return seq(nested(n, collapse()), perfect, simplify)
 
@@ -75,15 +75,15 @@ def rounded(k: Size) -> Strategy:
 
 
 def chunked(k: Size) -> Strategy:
-    """The strategy that makes the map at the root one over chunks of k elements, rounded up, and
-    one over a chunk."""
+    """The strategy that turns the map at the root into two: one over chunks of k elements, rounded
+    up, and inside it one over the elements of a chunk."""
     return seq(rounded(k), inside(split_map(k=k)))
 
 
 @remembered
 def tile(n: int, k: Size) -> Strategy:
-    """The strategy that makes the map at position n one over chunks of k elements and one inside a
-    chunk."""
+    """The strategy that turns the map at position n into two: one over chunks of k elements,
+    rounded up, and inside it one over the elements of a chunk."""
     return seq(nested(n, chunked(k)), perfect, simplify)
 
 

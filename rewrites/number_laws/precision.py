@@ -144,8 +144,8 @@ def _plain(e: Expr) -> Expr:
 
 @rule("reduce z (acc -> reduce acc ⊕ g)  =  reduce z (acc -> reduce 0 ⊕ g ⊕ acc)")
 def afresh(e: Reduce) -> Expr | None:
-    """A sum of sums, in which each step goes on from the accumulator, becomes one in which each
-    step sums up from the unit, and then adds its result to the accumulator."""
+    """A sum whose steps are sums themselves, each going on from the accumulator, becomes one in
+    which each inner sum begins with the unit, and its result is added to the accumulator."""
     match e:
         case Reduce(z, Lam((Var(acc, t) as a, p), Reduce(Var(first), f, xs)), ys) if first == acc:
             found = _innermost(f)

@@ -51,8 +51,8 @@ def _filled(t: Type, u: Expr) -> Expr:
 
 
 def _keeps(f: Lam, zero: Expr | None, element: Expr) -> bool:
-    """True if the fold's function f uses nothing but its operands, and leaves zero as it is for
-    this element."""
+    """True if the function f of a fold uses nothing but its operands, and gives `zero` for the
+    accumulator `zero` and this element; False if `zero` is None."""
     step = apply(f, MakeTuple((zero, element))) if isinstance(zero, Lit) else f.body
     if not isinstance(zero, Lit) or free(step) or size_names(step):
         return False

@@ -92,7 +92,7 @@ def _start(z: Expr, p: Factor, q: Factor, over: Fold) -> Expr:
 
 
 def _sum(x: Expr, over: Fold) -> Expr:
-    """The sum of the factor x over the elements that `over` names; zipped arrays that x does not
+    """The sum of the factor x over the elements of the fold `over`; zipped arrays that x does not
     use are left out."""
     element, xs = _used(x, over)
     acc = Var(fresh("sum", free(x) | {v.name for v in variables(element)}), over.t)

@@ -23,8 +23,8 @@ from rewrites.nest.spine import kernels, nested
 
 
 def constants_in_fragments(constants: frozenset[str], f: Fragment) -> Strategy:
-    """The strategy that stores, in each kernel, the constants of its rows in the order of a
-    fragment."""
+    """The strategy that stores, in each kernel, those `constants` that the map over its rows goes
+    over, in the order of the fragment f. Refused if no kernel has such rows."""
 
     def run(e: Expr) -> Rewritten | None:
         done = kernels(each)(e)

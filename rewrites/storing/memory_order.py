@@ -20,8 +20,8 @@ SUMS = labels("rows", "columns", "channels")  # over a window, outermost first
 
 
 def in_order(params: frozenset[str], names: Sequence[str]) -> Strategy:
-    """The strategy that makes the nest of sums of each kernel one sum, after the nest's sums are
-    brought into the order of `names`.
+    """The strategy that turns the nest of sums of each kernel into one sum, after the nest's sums
+    are brought into the order of `names`.
 
     The operand that is multiplied with windows is seen in that order too. `params` are the names of
     the program's parameters.

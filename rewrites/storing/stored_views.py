@@ -56,9 +56,9 @@ class Choices:
     """The views that are stored, and the constants that are laid out in panels of rows.
 
     `windows`: the view that is stored, and its order in memory. `room`: what is stored has room for
-    tiles that are rounded up. `relaid` are the names of the constants. Panels have `panel` rows,
-    `lanes` elements of each together; for constants that vectors do not go over, they have `block`
-    rows. `flipped`: vectors go over columns instead of rows.
+    tiles that are rounded up. `relaid` are the names of the constants that are laid out. Panels
+    have `panel` rows, `lanes` elements of each together; for constants that vectors do not go over,
+    they have `block` rows. `flipped`: vectors go over columns instead of rows.
     """
 
     windows: Windows = Windows.NONE
@@ -187,14 +187,14 @@ def _first(e: Expr, test: Callable[[Expr], bool], params: frozenset[str]) -> Pla
 
 
 def plainly(batch: int) -> Strategy:
-    """The layout that stores a view as it is, whatever the number `batch` of its outer dimensions
+    """The strategy that stores a view as it is, whatever the number `batch` of its outer dimensions
     that come from maps around it."""
     return store()
 
 
 def planar(batch: int) -> Strategy:
-    """The layout that stores the innermost dimension (channels) outermost, but inside the `batch`
-    outer dimensions, which come from maps around the view."""
+    """The strategy that stores a view with its innermost dimension (channels) outermost, but inside
+    the `batch` outer dimensions, which come from maps around the view."""
 
     def run(e: Expr) -> Rewritten | None:
         dims = labels(batch=batch, planes=depth(type_of(e)) - batch - 1, channels=1)
@@ -204,16 +204,17 @@ def planar(batch: int) -> Strategy:
 
 
 def _rows_first(batch: int) -> Strategy:
-    """The layout that stores windows of rows with the rows innermost: elements that lie below each
-    other in a window are neighbours in memory. `batch` is the number of outer dimensions that come
-    from maps around."""
+    """The strategy that stores windows of rows so that elements which lie below each other in a
+    window are neighbours in memory. `batch` is the number of outer dimensions, which come from maps
+    around the windows."""
     dims = labels(batch=batch, windows=1, rows=1, columns=1)
     return stored_as(dims, ("batch", "windows", "columns", "rows"))
 
 
 def _rows_of_planes(batch: int) -> Strategy:
-    """The layout of `_rows_first` with the dimension below the windows (channels) outermost, but
-    inside the `batch` outer dimensions, which come from maps around."""
+    """The strategy that stores windows of rows of planes: each plane (channel) as `_rows_first`
+    stores windows, one plane after the other. `batch` is the number of outer dimensions, which come
+    from maps around the windows and stay outermost."""
 
     def run(e: Expr) -> Rewritten | None:
         channels = depth(type_of(e)) - batch - 3
@@ -230,8 +231,9 @@ def _rows_of_planes(batch: int) -> Strategy:
 
 
 def _columns_first(batch: int) -> Strategy:
-    """The layout that stores all rows of one column of windows, then those of the next; windows of
-    rows overlap. `batch` is the number of outer dimensions that come from maps around."""
+    """The strategy that stores all rows of one column of windows, then those of the next; windows
+    of rows overlap. `batch` is the number of outer dimensions, which come from maps around the
+    windows."""
 
     def run(e: Expr) -> Rewritten | None:
         dims = labels(batch=batch, rows=1, columns=slides(e))

@@ -19,7 +19,7 @@ from rewrites.transforms.tile_transforms import before, made, on_made
 
 
 def sums_apart(n: int) -> Strategy:
-    """The strategy that makes map^n (f . reduce) a map^n f of map^n (reduce from 0)."""
+    """The strategy that turns map^n (f . reduce) into map^n f of map^n (reduce from 0)."""
     maps = standing(outer=n - 1, innermost=1)
     apart = maps.at("innermost", seq(_from_zero, _innermost)).at_each("outer", _around)
     return stage("sums apart from what is done to them", apart)

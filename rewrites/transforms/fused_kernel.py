@@ -90,7 +90,7 @@ def in_one_kernel(level: Level, outer: int, points: int) -> Strategy:
 
 
 def _sums_apart(points: int) -> Strategy:
-    """The strategy that makes map (map (results . sums)) a map (map results) of map (map sums).
+    """The strategy that turns map (map (results . sums)) into map (map results) of map (map sums).
 
     `sums` makes the sums of a tile's products, a nest of maps over `points` dimensions, and
     `results` makes the tile's results from them.
@@ -127,8 +127,8 @@ def _of_sums(e: Expr, points: int) -> bool:
 
 
 def _sum_alone(points: int) -> Strategy:
-    """The strategy that makes map (f . sum) a map f of map sum, where each of f and sum is a nest
-    of maps over `points` dimensions."""
+    """The strategy that turns map (f . sum) into map f of map sum, where each of f and sum is a
+    nest of maps over `points` dimensions."""
 
     def run(e: Expr) -> Rewritten | None:
         assert isinstance(e, Map)

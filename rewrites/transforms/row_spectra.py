@@ -104,8 +104,8 @@ def spectra(sums: Strategy | None) -> Strategy:
     """The strategy that turns sums of rows, slid along each other, into sums of products of their
     spectra, and makes the spectra before these sums.
 
-    `sums` is a law that makes sums of products of complex numbers sums of real products, in the
-    form of a matrix product; None leaves them complex.
+    `sums` is a law that turns sums of products of complex numbers into sums of real products, in
+    the form of a matrix product; None leaves them complex.
     """
     made = seq(hoisted, outermost(transformed))
     return seq(

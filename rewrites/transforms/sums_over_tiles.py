@@ -1,4 +1,4 @@
-"""Laws that make long sums over images sums over their tiles.
+"""Laws that turn long sums over images into sums over their tiles.
 
 A weight gradient, whose windows are as large as the image and whose results are few, becomes a
 convolution by small kernels, of as many channels as there are tiles.

@@ -68,9 +68,9 @@ def transformed_tiles(m: int, w: Windowed) -> Strategy:
 
 
 def three_stages(rows: int, own: int = 0) -> Strategy:
-    """The strategy that makes transforms, products and results three nests, one after the other.
-    `rows` is the number of maps around the map over kernels; the outermost `own` of them (0 or 1)
-    are over images with kernels of their own."""
+    """The strategy that turns one nest into three, one after the other: transforms, products and
+    results. `rows` is the number of maps around the map over kernels; the outermost `own` of them
+    (0 or 1) are over images with kernels of their own."""
     maps = standing(own=own, outer=rows - own - 1, innermost=1, kernels=1)
     apart = (
         maps.at("kernels", kernels_apart)
@@ -83,8 +83,8 @@ def three_stages(rows: int, own: int = 0) -> Strategy:
 
 
 def two_stages(rows: int) -> Strategy:
-    """The strategy that makes transforms one nest, and products with their results another; `rows`
-    is the number of maps around the map over kernels."""
+    """The strategy that turns one nest into two: transforms, then products with their results.
+    `rows` is the number of maps around the map over kernels."""
     maps = standing(outer=rows - 1, innermost=1)
     apart = maps.at("innermost", data_apart).at_each("outer", inner_apart).then(simplify)
     return stage("transforms apart", apart)
@@ -114,7 +114,7 @@ def data_apart(e: Expr) -> Rewritten | None:
 
 
 def summed(dims: int) -> Strategy:
-    """The strategy that makes map^dims (f . reduce) a map^dims f of map^dims (reduce from 0)."""
+    """The strategy that turns map^dims (f . reduce) into map^dims f of map^dims (reduce from 0)."""
 
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(e, Map):
