@@ -66,8 +66,9 @@ def command_parser(
 
 
 def guard(main: Callable[[], int | None]) -> int:
-    """Run a command, print the message of a UserError, and return the exit status: 1 after such a
-    mistake, 130 after an interruption."""
+    """Run the command `main`, print a message if it raises a UserError or comes to a known limit,
+    and return the exit status: what `main` returns (None: 0), 1 after such a message, 130 after an
+    interruption."""
     sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
     _say_what_cannot_be_shown()
     try:

@@ -17,7 +17,8 @@ from ir.text.surface import Name
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """A call of a primitive: its name, its arguments, and where it stands."""
+    """A call of a primitive: its name (`head`), its arguments, the span where it stands, and the
+    environment in which `elaborator` elaborates its arguments."""
 
     elaborator: Recursion
     head: Name

@@ -22,8 +22,10 @@ from ir.core.type_rules import elem_of
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A layout of a matrix: `sizes` gives the values of each digit; `lanes`, `registers`, `rows`
-    and `columns` name their digits, most significant first."""
+    """A layout of a matrix over lanes and their registers. The numbers of a lane, of a place in its
+    registers, of a row and of a column are written in digits: `lanes`, `registers`, `rows` and
+    `columns` name these, most significant first, and `sizes` says how many values each digit
+    has."""
 
     sizes: Mapping[str, int]
     lanes: tuple[str, ...]
@@ -37,7 +39,7 @@ class Fragment:
         return self.count(self.rows), self.count(self.columns)
 
     def count(self, digits: Sequence[str]) -> int:
-        """The number of combinations of values that these digits have."""
+        """The number of combinations of values that these digits of the layout have."""
         return prod(self.sizes[d] for d in digits)
 
 
@@ -66,7 +68,7 @@ def held(f: Fragment) -> NDArray[np.int64]:
 
 
 def _divided(xs: Expr, f: Fragment, digits: Sequence[str]) -> Expr:
-    """The flat array xs with a dimension for each digit."""
+    """The flat array xs with a dimension for each of these digits of the layout f."""
     for digit in reversed(digits[1:]):
         xs = Split(f.sizes[digit], xs)
     return xs

@@ -59,7 +59,8 @@ def sums_by_elements(e: Expr) -> Rewritten | None:
 
 
 def _is_of_windows(e: Expr) -> bool:
-    """True if e copies windows, or an array with padding by a number of elements."""
+    """True if e copies windows, or an array with a padding whose amounts are numbers, not
+    parameters."""
     match e:
         case Store():
             return False

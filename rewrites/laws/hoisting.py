@@ -134,8 +134,8 @@ def f_argument(f: Lam) -> Type:
 
 
 def keeps_zero(f: Lam) -> bool:
-    """True if f uses nothing but its argument, and gives zeros for zeros, as the interpreter
-    says."""
+    """True if f, a function of floats, uses nothing but its argument and gives zeros for zeros, as
+    the interpreter says."""
     t = f_argument(f)
     if not isinstance(f.pattern, Var) or free(f) or {*leaves(t)} != {FLOAT}:
         return False

@@ -85,15 +85,16 @@ class Rows:
         return max(0, min(-self.first, right) // self.step)
 
     def dense(self, xs: Expr) -> Expr:
-        """The part of the row of data xs that windows reach; if rows are cut into phases, as one
-        row for each remainder by the step."""
+        """The part of the row of data xs that windows reach, without the zeros that a transform
+        adds itself (`shared`); if rows are cut into phases, as one row for each remainder by the
+        step."""
         n, shared = self.step * self.row, self.step * self.shared
         left, right = -self.first, self.first + n - size_of(xs)
         return self._phases(widened(xs, left - shared, right - shared))
 
     def kernel(self, gs: Expr) -> Expr:
-        """A row of taps with its gaps filled with zeros; if rows are cut into phases, as one row
-        for each remainder by the step."""
+        """The row of taps gs with its gaps filled with zeros; if rows are cut into phases, as one
+        row for each remainder by the step."""
         gs = widened(gs, -self.start, self.start + self.tap.size - size_of(gs))
         if self.gap > 1:
             singles = Split(1, gs)
