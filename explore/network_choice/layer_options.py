@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from codegen.plan import Plan, Role
 from codegen.runtime.session import Session
@@ -16,7 +17,8 @@ from explore.space.rough_cost import predicted
 from ir.core.nodes import Program
 from ir.errors import Unsupported
 
-FAMILIES = ("registers", "naive")  # of options that are not measured
+FAMILIES = {"cpu": ("registers", "naive"), "gpu": ("lift", "blocked", "registers", "naive")}
+"""Those of options that are not measured, by the kind of device."""
 CANDIDATES = 40  # of each family
 BUILT = 4  # that are tried until one is good
 
@@ -64,6 +66,12 @@ def best_of(options: Sequence[Option]) -> list[Option]:
     return pareto(options, lambda o: (o.time_ns, o.kept_bytes, o.workspace_bytes))
 
 
+def device_kind(target: Target) -> Literal["cpu", "gpu"]:
+    """The kind of device that a target is: a GPU, or a CPU, as which all others count."""
+    gpu = target.device.kind == "gpu" if target.device else target.profile.resident_items > 1
+    return "gpu" if gpu else "cpu"
+
+
 def estimated_options(program: Program, target: Target, session: Session | None) -> list[Option]:
     """A few options of a program without running anything: their times are rough estimates.
     `session` is on the device that builds them (None: they are only proved).
@@ -85,7 +93,9 @@ def estimated_options(program: Program, target: Target, session: Session | None)
 
 
 def _candidates(program: Program, target: Target) -> Candidates:
-    todo = tasks(program, target.profile, families=FAMILIES, budget=CANDIDATES, seed=0)
+    todo = tasks(
+        program, target.profile, families=FAMILIES[device_kind(target)], budget=CANDIDATES, seed=0
+    )
     return gathered([d for d in map(derive, todo) if isinstance(d, Derived)])
 
 

@@ -1,49 +1,80 @@
-"""A quick look at the programs of a network: a few variants of each are measured here, one after
-the other, without a run's folder."""
+"""A quick look at the programs of a network: a few variants of each are measured here, without a
+run's folder. Programs that take most of the network's time get most of the tries."""
 
 # key: n number of a candidate
 
-import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, zip_longest
-from typing import Any
+from dataclasses import dataclass, field
+from itertools import chain
 
-import numpy as np
-
-from codegen.plan import Plan
-from codegen.runtime.built_program import Program as Built
-from codegen.runtime.results import BuildFailed
 from codegen.runtime.series import Clock
 from codegen.runtime.session import Session
 from explore.building.build_variant import Made
-from explore.measure.measure_variant import turns_of
-from explore.measure.reference import inputs_of, largest_error, relative_error
 from explore.network_choice.find_options import Options as Found
 from explore.network_choice.joined_options import with_parts
-from explore.network_choice.layer_options import Option, best_of, estimated_options
+from explore.network_choice.layer_options import Option, best_of, device_kind, estimated_options
+from explore.network_choice.shares_of_tries import shares
+from explore.network_choice.time_variants import Timed, VariantTimes
 from explore.network_graph.network_layers import Layers
 from explore.options.options import Options
+from explore.record_book.recalled import Recalled
+from explore.results.records import Failed
 from explore.run.book_keeping import BookKeeping
-from explore.run.candidates import Candidates, candidates
+from explore.run.candidates import Candidates, begun, gathered, hinted_tasks, tasks_for
 from explore.run.target import Target
-from explore.space.derivations import Derivations
-from explore.space.rough_cost import predicted
+from explore.search.rounds import Rounds
+from explore.space.derivations import LIMIT, Derivation
+from explore.space.derive_form import Derived
 from explore.workers.workers import Workers
 from ir.core.nodes import Program
-from ir.errors import UserError
 
 FAMILIES = {
     "cpu": ("registers", "winograd", "naive"),
-    "gpu": ("matrix", "blocked", "registers", "naive"),
+    "gpu": ("matrix", "lift", "blocked", "registers", "naive"),
 }
 """Those that were the fastest on a kind of device, and one that lowers everything."""
-PASSES = 3
-SLOW = 2.0  # times the best: slower ones are timed once
-BATCH_NS, LIMIT_NS = 1e7, 1e9  # of a batch, and of one run that is timed again
+TURNS = 2  # of each half of the tries
 
 Tell = Callable[[int, Sequence[Option]], None]
+
+
+@dataclass(slots=True)
+class _Tried:
+    """A program whose variants are tried: the search among its candidates, how they are timed, and
+    the variants that were measured so far."""
+
+    program: Program
+    drawn: Candidates
+    rounds: Rounds
+    times: VariantTimes
+    found: dict[int, Timed] = field(default_factory=dict)
+
+    def next(self, room: int) -> list[int]:
+        """The numbers of the candidates to try next, at most `room` of them."""
+        chosen: list[int] = []
+        while len(chosen) < room and self.rounds.ask() and self.rounds.asked:
+            chosen += self.rounds.take(room - len(chosen))
+        return chosen
+
+    def took(self, made: Mapping[int, Made | Failed]) -> None:
+        """Measure variants as they were built, by number, and tell the search their times."""
+        plans = {
+            n: m.plan
+            for n, m in made.items()
+            if isinstance(m, Made) and m.failed is None and m.plan is not None
+        }
+        timed = self.times.of(plans)
+        self.found |= timed
+        for n in made:
+            self.rounds.search.tell(n, timed[n].time_ns if n in timed else None)
+
+    def options(self) -> list[Option]:
+        """The options found so far: the variants that no other beats."""
+        named = self.drawn.variants
+        return best_of(
+            [Option(named[n].id, t.plan, t.time_ns, True) for n, t in self.found.items()]
+        )
 
 
 def looked_at(
@@ -55,112 +86,83 @@ def looked_at(
     tell: Tell,
     clock: Clock = time.perf_counter_ns,
 ) -> Found:
-    """The options of each program: `tried` of its variants are built and measured by the `clock`,
-    those that the record book knows first. `tell` is called for each program with its number and
-    options."""
+    """The options of each program: on average `tried` of its variants are built by `builders`, and
+    measured by the `clock`.
+
+    Half of the tries are as many for each program: those variants that the record book knows, and
+    those with the best estimates. The others go to programs by their shares of the network's time,
+    as far as it is known then. `tell` is called for each program with its number and options.
+    """
+    look = _Look(target, session, builders, tried, clock)
+    states = look.begun(layers.programs)
+    first = -(-tried // 2)
+    for _ in range(TURNS):
+        look.turn(states, dict.fromkeys(states, -(-first // TURNS)))
+    for _ in range(TURNS):
+        look.turn(states, shares(_times(layers, states), len(states) * (tried - first) // TURNS))
     found = []
     for number, program in enumerate(layers.programs):
-        found.append(_options(program, target, session, builders, (tried, clock)))
+        options = states[number].options() if number in states else []
+        found.append(options or estimated_options(program, target, session))
         tell(number, found[-1])
     return with_parts(layers, found)
 
 
-def _options(
-    program: Program, target: Target, session: Session, builders: Workers, how: tuple[int, Clock]
-) -> list[Option]:
-    tried, clock = how
-    kind = "gpu" if target.device is not None and target.device.kind == "gpu" else "cpu"
-    asked = Options(variants=tried, families=FAMILIES[kind])
-    with BookKeeping.begun(None, program, target) as books:
-        known = books.recall(asked, time.time())
-    try:
-        deriving = Derivations(builders, lambda *lost: None)
-        drawn = candidates(program, target.profile, asked, deriving, known)
-    except UserError:  # no family of a search has it: what is left are estimates
-        return estimated_options(program, target, session)
-    chosen = _in_turns(drawn)[:tried]
-    made = {d.task.number: d.result for d in builders.map([drawn.task(n) for n in chosen])}
-    plans = [
-        (n, result.plan)
-        for n in chosen
-        if isinstance(result := made[n], Made) and result.failed is None and result.plan is not None
-    ]
-    timed = _Look(program, session, inputs_of(program, 0), clock).timed(plans)
-    options = [Option(drawn.variants[n].id, plan, t, measured=True) for n, plan, t in timed]
-    return best_of(options) or estimated_options(program, target, session)
+def _times(layers: Layers, states: Mapping[int, _Tried]) -> dict[int, float]:
+    """The times that the network's layers take in the fastest variants so far, by program; those of
+    which no variant ran are left out."""
+    best = {number: state.options() for number, state in states.items()}
+    return {n: len(layers.uses(n)) * found[0].time_ns for n, found in best.items() if found}
 
 
-def _in_turns(found: Candidates) -> list[int]:
-    """The numbers of the candidates: those that the record book knows first, then the estimated
-    fastest of each family in turn."""
-    by_family: dict[str, list[int]] = {}
-    times = [predicted(v).time_ns for v in found.variants]
-    for n in sorted(range(len(times)), key=lambda n: (times[n], n)):
-        by_family.setdefault(found.variants[n].family, []).append(n)
-    families = sorted(by_family.values(), key=lambda numbers: times[numbers[0]])
-    turns = chain.from_iterable(zip_longest(*families))
-    return list(dict.fromkeys([*found.begin, *(n for n in turns if n is not None)]))
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Look:
-    """The measurement of one program's variants in a session, all on the same inputs and by the
-    same clock."""
+    """The means of a quick look: the device and a session on it, the workers that derive and build,
+    how many variants of a program are tried on average, and the clock."""
 
-    program: Program
+    target: Target
     session: Session
-    inputs: Mapping[str, Any]
+    builders: Workers
+    tried: int
     clock: Clock
 
-    def timed(self, plans: Sequence[tuple[int, Plan]]) -> list[tuple[int, Plan, float]]:
-        """The plans with their times; a plan whose results differ from those of most others is left
-        out."""
-        constants = {p.var.name for p in self.program.params if p.const}
-        given = {name: a for name, a in self.inputs.items() if name not in constants}
-        kept = {name: a for name, a in self.inputs.items() if name in constants}
-        turns = self.session.copies(given, turns_of(sum(a.nbytes for a in given.values())))
-        ready, results, times = [], [], []
-        for n, plan in plans:
-            try:
-                built = self.session.build(plan)
-            except BuildFailed:
-                continue
-            built.set_constants(kept)
-            results.append(np.asarray(built(given), np.float64))
-            times.append(self._time(built, given, turns))
-            ready.append((n, plan, built))
-            if times[-1] > SLOW * min(times):
-                built.release()  # its memory: it is not timed again
-        best = min(times, default=0.0)
-        again = [i for i, t in enumerate(times) if t < min(SLOW * best, LIMIT_NS)]
-        readings = {i: [times[i]] for i in range(len(times))}
-        for _ in range(PASSES - 1):
-            for i in again:
-                readings[i].append(self._time(ready[i][2], given, turns))
-        for _, _, built in ready:
-            built.release()
-        return [
-            (ready[i][0], ready[i][1], statistics.median(readings[i]))
-            for i in _agreeing(results, largest_error(self.program, None))
+    def begun(self, programs: Sequence[Program]) -> dict[int, _Tried]:
+        """The programs by number, each with its candidates; a program that no form lowers is left
+        out. The forms of all programs are derived at once."""
+        asked = Options(variants=self.tried, families=FAMILIES[device_kind(self.target)])
+        known = [self._known(program, asked) for program in programs]
+        hinted = [
+            hinted_tasks(program, self.target.profile, asked, known[n].first)
+            for n, program in enumerate(programs)
         ]
+        todo = [tasks_for(program, self.target.profile, asked) for program in programs]
+        forms: list[Derivation] = [*chain(*hinted), *chain(*todo)]
+        done = self.builders.map(forms, LIMIT)
+        derived = {id(d.task): d.result for d in done if isinstance(d.result, Derived)}
+        states = {}
+        for number, program in enumerate(programs):
+            first = [derived[id(task)] for task in hinted[number] if id(task) in derived]
+            rest = [derived[id(task)] for task in todo[number] if id(task) in derived]
+            drawn = gathered(rest, first=begun(first, known[number]))
+            if drawn.variants:
+                times = VariantTimes(program, self.session, self.clock)
+                states[number] = _Tried(program, drawn, Rounds(drawn.search(asked)), times)
+        return states
 
-    def _time(
-        self, built: Built, given: Mapping[str, Any], turns: Sequence[Mapping[str, Any]]
-    ) -> float:
-        """The nanoseconds of an inference of a built plan, from several back to back; `given` are
-        its inputs, and `turns` copies of those that vary."""
-        series = built.series(given, turns, self.clock)
-        series.warm()
-        once = series.batch(1)
-        count = int(BATCH_NS / max(once, 1.0))
-        return once if count < 2 else series.batch(count)
+    def _known(self, program: Program, asked: Options) -> Recalled:
+        with BookKeeping.begun(None, program, self.target) as books:
+            return books.recall(asked, time.time())
 
-
-def _agreeing(results: Sequence[Any], most: float) -> list[int]:
-    """The numbers of the results that agree with that one of them with which most agree: their
-    relative errors against it are at most `most`."""
-    sets = [
-        [i for i, other in enumerate(results) if relative_error(other, one) <= most]
-        for one in results
-    ]
-    return max(sets, key=len, default=[])
+    def turn(self, states: Mapping[int, _Tried], room: Mapping[int, int]) -> None:
+        """Try variants of each program, at most as many as it has `room` for. All are built before
+        any is measured."""
+        chosen = {number: state.next(room.get(number, 0)) for number, state in states.items()}
+        todo = {
+            number: [states[number].drawn.task(n) for n in several]
+            for number, several in chosen.items()
+            if several
+        }
+        built = self.builders.map([task for several in todo.values() for task in several])
+        made = {id(done.task): done.result for done in built}
+        for number, several in todo.items():
+            states[number].took({task.number: made[id(task)] for task in several})

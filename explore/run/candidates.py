@@ -198,7 +198,19 @@ def candidates(
     first = [r for r in deriving.taken() if isinstance(r, Derived)]
     if first and len(known.tried) >= options.variants:
         return begun(first, known)
-    todo = tasks(
+    todo = tasks_for(program, profile, options)
+    deriving.begin(todo)
+    results = deriving.taken(saw)
+    found = [r for r in results if isinstance(r, Derived)]
+    if not any(d.variants for d in found):
+        raise UserError(no_candidate(program, options.max_memory, results))
+    made = gathered(found, others(todo), deriving, begun(first, known))
+    return replace(made, wanted=POOL * options.variants)
+
+
+def tasks_for(program: Program, profile: Profile, options: Options) -> list[Derive]:
+    """The tasks that derive the forms which the options ask for, on a device with this profile."""
+    return tasks(
         program,
         profile,
         families=options.families,
@@ -209,13 +221,6 @@ def candidates(
         max_error=largest_error(program, options.max_error),
         largest=options.largest_input,
     )
-    deriving.begin(todo)
-    results = deriving.taken(saw)
-    found = [r for r in results if isinstance(r, Derived)]
-    if not any(d.variants for d in found):
-        raise UserError(no_candidate(program, options.max_memory, results))
-    made = gathered(found, others(todo), deriving, begun(first, known))
-    return replace(made, wanted=POOL * options.variants)
 
 
 def hinted_tasks(

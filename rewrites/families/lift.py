@@ -225,7 +225,9 @@ def _items(form: Lift) -> Strategy:
 STORED_SUMS = Trait("stored-sums", "partial sums are stored, a second kernel adds them")
 VECTORS = Trait("vectors", "products are made several at a time")
 UNROLLED = Trait("unrolled", "loops are spelled out")
-COALESCED = Trait("coalesced", "neighbouring work-items read neighbouring elements")
+COALESCED = Trait(
+    "coalesced", "neighbouring work-items read neighbouring elements", neighbours=True
+)
 TILES = frozenset({1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 16, 24, 27, 28, 32})  # windows a side
 MOST_SIDE = 256
 

@@ -24,6 +24,7 @@ SMALL = (1, 2, 3, 4, 5, 6, 7, 8)
 
 STAGED_WHERE_LOCAL_IS_ORDINARY = 0.125  # how often copies to local memory are tried on a CPU
 ALONE_ON_A_GPU = 0.125  # how often work-groups of one work-item that does much are tried there
+NEIGHBOURS_ON_A_GPU = 4.0  # how often forms are tried there whose items read side by side
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ class Trait:
 
     Where not all forms can be tried, one with this trait is tried `weight` times as often.
     `stores`: it makes a view real in global memory. `staged`: tiles are copied to local memory.
-    `alone`: a work-item does by itself what a work-group could share. `tile`: the results a side of
+    `alone`: a work-item does by itself what a work-group could share. `neighbours`: work-items next
+    to each other read elements next to each other. `tile`: the results a side of
     a transformed tile. `instruction`: the name of the one that makes products. `loses`: the largest
     relative error of a product, if numbers of fewer bits are multiplied than the program's.
     `largest`: the largest number that may be multiplied.
@@ -53,6 +55,7 @@ class Trait:
     weight: float = 1.0
     staged: bool = False  # tiles are copied to local memory
     alone: bool = False  # a work-item does by itself, in turns, what a work-group could share
+    neighbours: bool = False  # neighbouring work-items read neighbouring elements
     tile: int | None = None  # results a side of a transformed tile
     instruction: str | None = None  # of the table, which a device may have or not
     loses: float = 0.0  # of each product, at most, by numbers of fewer bits
@@ -146,13 +149,19 @@ class Form:
         return min((trait.largest for trait in self.traits), default=inf)
 
     def weight(self, dedicated_local: bool) -> float:
-        """The share of tries that this form has, relative to the other forms of its family. On
-        devices whose local memory is ordinary memory (`dedicated_local` false), forms that copy to
-        it are tried less often; on other devices, forms whose work-items do much by themselves."""
+        """The share of tries that this form has, relative to the other forms of its family.
+
+        On devices whose local memory is ordinary memory (`dedicated_local` false), forms that copy
+        to it are tried less often. On other devices, forms whose work-items do much by themselves
+        are tried less often, and those whose neighbouring work-items read neighbouring elements
+        more often.
+        """
         staged = any(trait.staged for trait in self.traits) and not dedicated_local
         alone = any(trait.alone for trait in self.traits) and dedicated_local
         rate = STAGED_WHERE_LOCAL_IS_ORDINARY if staged else 1.0
         rate *= ALONE_ON_A_GPU if alone else 1.0
+        side_by_side = any(trait.neighbours for trait in self.traits) and dedicated_local
+        rate *= NEIGHBOURS_ON_A_GPU if side_by_side else 1.0
         return rate * prod(trait.weight for trait in self.traits)
 
 
