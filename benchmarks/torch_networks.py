@@ -8,22 +8,20 @@ in one call of cuDNN where it has one. Its double precision is the reference of 
 with channels first and last, with exact float products and with TF32; memory is the most that it
 has allocated while it captures and replays the graph, once cuDNN has chosen its algorithms."""
 
-# key: t tensor, w weights, b biases
-
 import argparse
 import json
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from benchmarks.networks import model_of
+from benchmarks.torch_graph import TorchNetwork
 from codegen.runtime.session import open_device
 from explore.network_choice.choose_options import Chooser
 from explore.network_graph.folded_nodes import folded_graph
@@ -32,7 +30,7 @@ from explore.networks.export_network import inputs_for
 from explore.networks.network import Network
 from explore.networks.network_tables import layer_table, program_line
 from explore.networks.open_network import quickly
-from explore.onnx_model.onnx_graph import Graph, Node
+from explore.onnx_model.onnx_graph import Graph
 from explore.onnx_model.read_model import read_model
 from explore.peers.torch_peer import exactly
 from explore.run.target import target_of
@@ -47,146 +45,12 @@ WAYS = {
 
 
 @dataclass(frozen=True, slots=True)
-class TorchNetwork:
-    """A folded graph in PyTorch: its constants as tensors of one type, and in one memory format if
-    they have four axes."""
-
-    graph: Graph
-    constants: Mapping[str, Tensor]
-
-    @staticmethod
-    def of(graph: Graph, dtype: Any, order: Any, device: str) -> "TorchNetwork":
-        """The network of a folded graph with constants of the type `dtype`, on a device; `order` is
-        the memory format of images and of weights."""
-        made = {}
-        for name, array in graph.constants.items():
-            t = torch.from_numpy(np.array(array))
-            if array.dtype == np.float32:
-                t = t.to(device, dtype)
-                t = t.contiguous(memory_format=order) if t.ndim == 4 else t
-            made[name] = t
-        return TorchNetwork(graph, made)
-
-    def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Every tensor of the network for these inputs, by name."""
-        known = {**self.constants, **inputs}
-        for node in self.graph.nodes:
-            known[node.outputs[0]] = computed(node, known)
-        return {name: t for name, t in known.items() if name not in self.constants}
-
-    def result(self, inputs: Mapping[str, Tensor]) -> Tensor:
-        """The network's first result; other tensors are given back as soon as nobody reads them."""
-        known = {**self.constants, **inputs}
-        last = {name: i for i, node in enumerate(self.graph.nodes) for name in node.inputs}
-        for i, node in enumerate(self.graph.nodes):
-            known[node.outputs[0]] = computed(node, known)
-            for name in set(node.inputs) - self.constants.keys():
-                if name and last[name] == i and name not in self.graph.outputs:
-                    known.pop(name, None)
-        return known[self.graph.outputs[0]]
-
-
-def computed(node: Node, known: Mapping[str, Tensor]) -> Tensor:
-    """The result of a node for the tensors `known`, with the functions that were folded into it."""
-    given = [known[name] if name else None for name in node.inputs]
-    functions = [name for name, _ in node.attributes.get("epilogue", ())]
-    if node.operator == "Conv":
-        return convolved(node, given, functions)
-    made = OPERATORS[node.operator](node, *given)
-    return activated(made, functions)
-
-
-def activated(t: Tensor, functions: Sequence[str]) -> Tensor:
-    """The tensor with these functions applied, in place; only ReLU is known here."""
-    if set(functions) - {"Relu"}:
-        raise ValueError(f"expected no function but Relu, found {', '.join(functions)}")
-    return t.relu_() if functions else t
-
-
-def convolved(node: Node, given: Sequence[Tensor | None], functions: Sequence[str]) -> Tensor:
-    """The result of a convolution, with a sum and a ReLU if it has them: on a GPU in one call of
-    cuDNN where that has one."""
-    x, w, b, other = (*given, None, None)[:4]
-    assert x is not None
-    assert w is not None
-    n = w.ndim - 2
-    pads = tuple(node.attributes.get("pads", (0,) * 2 * n))
-    if pads[:n] != pads[n:]:
-        x, pads = (
-            F.pad(x, [p for i in reversed(range(n)) for p in (pads[i], pads[n + i])]),
-            (0,) * n,
-        )
-    sizes = [list(node.attributes.get(name, (1,) * n)) for name in ("strides", "dilations")]
-    stride, padding, dilation = sizes[0], list(pads[:n]), sizes[1]
-    groups = int(node.attributes.get("group", 1))
-    if x.is_cuda and x.dtype is torch.float32 and list(functions) == ["Relu"]:
-        if other is None:
-            made = torch.cudnn_convolution_relu(x, w, b, stride, padding, dilation, groups)
-        else:
-            rest = (other, 1.0, b, stride, padding, dilation, groups)
-            made = torch.cudnn_convolution_add_relu(x, w, *rest)
-        return made
-    made = torch.conv2d(x, w, b, stride, padding, dilation, groups)
-    return activated(made if other is None else made.add_(other), functions)
-
-
-def _pool(node: Node, x: Tensor, average: bool) -> Tensor:
-    kernel = list(node.attributes["kernel_shape"])
-    stride = list(node.attributes.get("strides", (1,) * len(kernel)))
-    pads = list(node.attributes.get("pads", (0,) * 2 * len(kernel)))
-    up = bool(node.attributes.get("ceil_mode", 0))
-    n = len(kernel)
-    if average:
-        inside = not node.attributes.get("count_include_pad", 0)
-        return F.avg_pool2d(x, kernel, stride, pads[:n], up, count_include_pad=not inside)
-    if pads[:n] != pads[n:]:
-        edges = [p for i in reversed(range(n)) for p in (pads[i], pads[n + i])]
-        x, pads = F.pad(x, edges, value=-torch.inf), [0] * n
-    return F.max_pool2d(x, kernel, stride, pads[:n], 1, up)
-
-
-def _gemm(node: Node, x: Tensor, w: Tensor, b: Tensor | None = None) -> Tensor:
-    if node.attributes.get("transA") or node.attributes.get("alpha", 1.0) != 1.0:
-        raise ValueError(f"{node.title}: expected a plain product")
-    return F.linear(x, w if node.attributes.get("transB") else w.t(), b)
-
-
-def _reshape(node: Node, x: Tensor, shape: Tensor) -> Tensor:
-    sizes = [x.shape[i] if n == 0 else int(n) for i, n in enumerate(shape.tolist())]
-    return x.reshape(sizes)
-
-
-def _flatten(node: Node, x: Tensor) -> Tensor:
-    axis = int(node.attributes.get("axis", 1))
-    return x.reshape(int(np.prod(x.shape[:axis])), -1)
-
-
-OPERATORS: Mapping[str, Callable[..., Tensor]] = {
-    "MaxPool": lambda node, x: _pool(node, x, average=False),
-    "AveragePool": lambda node, x: _pool(node, x, average=True),
-    "GlobalAveragePool": lambda node, x: x.mean((2, 3), keepdim=True),
-    "Concat": lambda node, *xs: torch.cat(xs, int(node.attributes["axis"])),
-    "Gemm": _gemm,
-    "Reshape": _reshape,
-    "Flatten": _flatten,
-    "Shape": lambda node, x: torch.tensor(x.shape),
-    "Transpose": lambda node, x: x.permute(*node.attributes["perm"]),
-    "Softmax": lambda node, x: x.softmax(int(node.attributes.get("axis", -1))),
-    "Dropout": lambda node, x, *rest: x,
-    "Relu": lambda node, x: x.relu(),
-    "Sum": lambda node, x, y: x + y,
-    "Add": lambda node, x, y: x + y,
-}
-
-
-# ---- measurements
-
-
-@dataclass(frozen=True, slots=True)
 class Replayed:
-    """PyTorch's network in a CUDA graph: a function that gives an inference's time in milliseconds,
-    from several back to back; the result; and the bytes that it takes at most."""
+    """PyTorch's network in a CUDA graph: the tensors that the graph reads (`held`), a function that
+    gives an inference's time in milliseconds, from several back to back, the result, and the bytes
+    that it takes at most."""
 
+    held: object
     time_ms: Callable[[], float]
     result: Tensor
     most_bytes: int
@@ -222,7 +86,7 @@ def replayed(graph: Graph, inputs: Mapping[str, Any], order: Any, precision: str
         torch.cuda.synchronize()
         return 1e3 * (time.perf_counter() - begun) / REPLAYS
 
-    return Replayed(time_ms, result, most)
+    return Replayed((net, given), time_ms, result, most)
 
 
 def relative(found: Any, want: Any) -> float:
@@ -282,7 +146,22 @@ def measured(name: str, size: int | None, device: str, tried: int) -> dict[str, 
         "bytes": net.memory_bytes,
         "held": net.built.allocated_bytes,
     }
+    print(json.dumps(row), flush=True)
+    print("\n".join(in_network(net, inputs)), flush=True)
     return row | (beside(net, folded, inputs) if torch.cuda.is_available() else {})
+
+
+def in_network(net: Network, inputs: Mapping[str, Any]) -> list[str]:
+    """A line for each layer: its time as it was measured alone, and the sum of its kernels' device
+    times while the network runs, in microseconds."""
+    given = {net.plan.tensors[name]: a for name, a in inputs.items()}
+    events = [k.ns for k in net.built.time(given, runs=REPLAYS).kernels]
+    lines = []
+    for number, (layer, option) in enumerate(zip(net.layers.layers, net.chosen, strict=True)):
+        here = sum(t for t, n in zip(events, net.plan.layer_of, strict=True) if n == number)
+        alone = f"{option.time_ns / 1e3:8.1f} {here / 1e3:8.1f}"
+        lines.append(f"{layer.title:24.24} {layer.operator:12.12} {alone}  {option.id}")
+    return lines
 
 
 def beside(net: Network, folded: Graph, inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,11 @@ class Series:
         self._queue, self._turns, self._clock = queue, turns, clock
         self._next = 0
 
+    def beside(self, others: "Sequence[Series]") -> "Series":
+        """The inferences of this series and of others on the same queue, in turns."""
+        every = [turn for series in (self, *others) for turn in series._turns]
+        return Series(self._queue, every, self._clock)
+
     def batch(self, count: int) -> float:
         """The nanoseconds that an inference takes in a batch of `count`, by the host's clock from
         before the first is enqueued to after the last has ended."""

@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from codegen.plan import Plan
+from codegen.plan import Plan, Role
 from codegen.runtime.built_program import Program as Built
 from codegen.runtime.results import BuildFailed
-from codegen.runtime.series import Clock
+from codegen.runtime.series import Clock, Series
 from codegen.runtime.session import Session
-from explore.measure.measure_variant import turns_of
 from explore.measure.reference import Array, inputs_of, largest_error, relative_error
 from ir.core.nodes import Program
 
 PASSES = 3
 SLOW = 2.0  # times the best: slower ones are timed once
-BATCH_NS, LIMIT_NS = 1e7, 1e9  # of a batch, and of one run that is timed again
+BATCH_NS = 1e7  # of a batch
+ROTATED, COPIES = 1 << 27, 32  # bytes of constants that no cache holds, and copies, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Timed:
 @dataclass(slots=True)
 class VariantTimes:
     """The measurement of one program's variants in a session, all by the same clock: the result
-    that most of the first variants had (`right`), the least time so far (`best`), and the `inputs`,
-    drawn once."""
+    that most of the first variants had (`right`), the least time so far of one that finds its
+    constants in a cache (`best`), and the `inputs`, drawn once."""
 
     program: Program
     session: Session
@@ -51,34 +51,63 @@ class VariantTimes:
         if not plans:
             return {}
         self.inputs = self.inputs or inputs_of(self.program, 0)
-        constants = {p.var.name for p in self.program.params if p.const}
-        given = {name: a for name, a in self.inputs.items() if name not in constants}
-        kept = {name: a for name, a in self.inputs.items() if name in constants}
-        turns = self.session.copies(given, turns_of(sum(a.nbytes for a in given.values())))
-        ready: dict[int, Built] = {}
-        results, readings = dict[int, Any](), dict[int, list[float]]()
+        warm, results = dict[int, float](), dict[int, Any]()
         for n, plan in plans.items():
             try:
-                built = self.session.build(plan)
+                built = self._built(plan)
             except BuildFailed:
                 continue
-            built.set_constants(kept)
-            results[n] = np.asarray(built(given), np.float64)
-            readings[n] = [self._time(built, given, turns)]
-            ready[n] = built
-            self.best = min(self.best, readings[n][0])
-            if readings[n][0] > SLOW * self.best:
-                ready.pop(n).release()  # its memory: it is not timed again
-        again = [n for n in ready if readings[n][0] < min(SLOW * self.best, LIMIT_NS)]
-        for _ in range(PASSES - 1):
-            for n in again:
-                readings[n].append(self._time(ready[n], given, turns))
-        for built in ready.values():
+            results[n] = np.asarray(built(self._given), np.float64)
+            warm[n] = self._time(self._series([built]))
+            self.best = min(self.best, warm[n])
             built.release()
-        agree = self._agreeing(results)
-        return {n: Timed(plans[n], statistics.median(readings[n])) for n in agree}
+        good = [n for n, t in warm.items() if t <= SLOW * self.best]
+        cold = self._cold({n: plans[n] for n in good})
+        slower = statistics.median(cold[n] / warm[n] for n in good) if good else 1.0
+        right = self._right(results)
+        return {n: Timed(plans[n], cold.get(n, slower * warm[n])) for n in right}
 
-    def _agreeing(self, results: Mapping[int, Any]) -> list[int]:
+    @property
+    def _given(self) -> dict[str, Array]:
+        """The inputs that vary from run to run."""
+        return {p.var.name: self.inputs[p.var.name] for p in self.program.params if not p.const}
+
+    def _built(self, plan: Plan) -> Built:
+        constants = {p.var.name for p in self.program.params if p.const}
+        built = self.session.build(plan)
+        built.set_constants({name: self.inputs[name] for name in constants})
+        return built
+
+    def _series(self, builts: Sequence[Built]) -> Series:
+        """Inferences of several builds of a plan in turns, warmed up; all find their inputs in a
+        cache, as a layer finds what the one before it has just made."""
+        first, *others = (built.series(self._given, (), self.clock) for built in builts)
+        series = first.beside(others)
+        for _ in builts:
+            series.warm()
+        return series
+
+    def _time(self, series: Series) -> float:
+        """The nanoseconds of an inference, from several back to back."""
+        once = series.batch(1)
+        count = int(BATCH_NS / max(once, 1.0))
+        return once if count < 2 else series.batch(count)
+
+    def _cold(self, plans: Mapping[int, Plan]) -> dict[int, float]:
+        """The times of plans whose constants no cache holds when they run: several copies of these
+        are used in turns. In a network, those of all other layers are read in between."""
+        found = {}
+        for n, plan in plans.items():
+            kept = sum(b.bytes for b in plan.buffers if b.role in (Role.CONST, Role.PACKED))
+            copies = min(COPIES, -(-ROTATED // kept)) if kept else 1
+            builts = [self._built(plan) for _ in range(copies)]
+            series = self._series(builts)
+            found[n] = statistics.median(self._time(series) for _ in range(PASSES))
+            for built in builts:
+                built.release()
+        return found
+
+    def _right(self, results: Mapping[int, Any]) -> list[int]:
         """The numbers of the results that are right, where right is what most of the first results
         agree on."""
         most = largest_error(self.program, None)
@@ -86,17 +115,6 @@ class VariantTimes:
             numbers = agreeing(list(results.values()), most)
             self.right.append(list(results.values())[numbers[0]])
         return [n for n, r in results.items() if relative_error(r, self.right[0]) <= most]
-
-    def _time(
-        self, built: Built, given: Mapping[str, Any], turns: Sequence[Mapping[str, Any]]
-    ) -> float:
-        """The nanoseconds of an inference of a built plan, from several back to back; `given` are
-        its inputs, and `turns` copies of those that vary."""
-        series = built.series(given, turns, self.clock)
-        series.warm()
-        once = series.batch(1)
-        count = int(BATCH_NS / max(once, 1.0))
-        return once if count < 2 else series.batch(count)
 
 
 def agreeing(results: Sequence[Any], most: float) -> list[int]:
