@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.memory.packed_constants import packing_steps
 from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime import buffer_arrays as arrays
 from codegen.runtime.buffer_arrays import Array
@@ -29,6 +30,10 @@ KEPT = 4  # sets of the caller's buffers whose launches stay recorded
 
 NOTHING: Mapping[str, DeviceArray] = MappingProxyType({})
 
+BuiltKernel = tuple[Any, Any]
+"""The driver's kernel, and its program, which is kept since some drivers free it when no reference
+is left."""
+
 Key = tuple[tuple[str, int], ...]  # names of buffers, and which these are
 
 
@@ -39,23 +44,20 @@ class Program:
         self,
         queue: Queue,
         plan: Plan,
-        kernels: list[Any],
+        kernels: Sequence[BuiltKernel],
         checking: bool,
         code_bytes: int | None = None,
-        compiled: Sequence[Any] = (),
     ) -> None:
-        """A plan with its kernels on a queue. With `checking`, runs poison and guard its buffers;
-        `code_bytes` is the size of the compiled kernels (None: not known). `compiled` are the
-        driver's program objects that the kernels were built from; they are kept, as some drivers
-        free them when no reference is left."""
+        """A plan with its kernels, in the plan's order, on a queue. With `checking`, runs poison
+        and guard its buffers; `code_bytes` is the size of the compiled kernels (None: not
+        known)."""
         self._queue = queue
-        self._compiled = compiled
         self.plan = plan
         self.checking = checking
         self.code_bytes = code_bytes
         self.prepack_ns = 0.0
         self.checked_ns = 0.0  # device time of the last call in checking mode
-        self._launches = list(zip(plan.kernels, kernels, strict=True))
+        self._kernels = kernels
         self._buffers = {buffer.name: buffer for buffer in plan.buffers}
         self._inputs = arrays.names(plan, Role.INPUT)
         self._given = arrays.with_roles(plan, Role.INPUT, Role.CONST)
@@ -195,9 +197,9 @@ class Program:
         return self._recorded[key][1]
 
     def _record(self, own: Mapping[str, Any]) -> Recorded:
-        todo = [(launch, kernel) for launch, kernel in self._launches if not launch.prepack]
+        todo = [(n, self.plan.kernels[n]) for n in self._numbers(prepack=False)]
         return self._queue.record(
-            [(kernel, launch, self._views(launch, own)) for launch, kernel in todo]
+            [(self._kernels[n][0], launch, self._views(launch, own)) for n, launch in todo]
         )
 
     def _views(self, launch: Kernel, own: Mapping[str, Any]) -> list[Any]:
@@ -257,8 +259,7 @@ class Program:
 
     def unchecked(self) -> "Program":
         """The program with the same kernels, run without poison and guards."""
-        kernels = [kernel for _, kernel in self._launches]
-        return Program(self._queue, self.plan, kernels, False, self.code_bytes, self._compiled)
+        return Program(self._queue, self.plan, self._kernels, False, self.code_bytes)
 
     @property
     def allocated_bytes(self) -> int:
@@ -299,37 +300,56 @@ class Program:
         return rest
 
     def _prepare(self) -> None:
-        """Put constants on the device and pack them; buffers that only packing needed are freed."""
+        """Put constants on the device and pack them, step by step; buffers that only packing needed
+        are freed after each step. Unless constants are held, the host's copies are dropped one by
+        one, too."""
         if self._ready:
             return
         arrays.require(arrays.names(self.plan, Role.CONST), self._constants, "constants")
-        for name, array in self._constants.items():
-            self._queue.write(self._memory.view(name), array)
-        events = self._run({}, self.checking, prepack=True)
-        self.prepack_ns = float(sum(self._queue.device_ns(events)))
-        needed = {name for k in self.plan.kernels if not k.prepack for name in k.arguments}
-        for name in self._constants.keys() - needed:
-            self._memory.free(name)
-        if not self._held:
-            self._constants.clear()
+        took = 0
+        for step in packing_steps(self.plan):
+            for name in step.constants:
+                self._queue.write(self._memory.view(name), self._constants[name])
+                if not self._held:
+                    del self._constants[name]
+            took += sum(self._queue.device_ns(self._run({}, self.checking, step.kernels)))
+            for name in step.free:
+                self._memory.free(name)
+        self.prepack_ns = float(took)
         self._ready = True
 
-    def _run(self, own: Mapping[str, Any], checking: bool, prepack: bool = False) -> list[Any]:
-        """Enqueue the kernels (of prepack, if `prepack`) on the caller's `own` buffers, and on
-        buffers of this program for all others, and return their events; if `checking`, guards are
-        inspected after each."""
+    def packed(self) -> dict[str, Array]:
+        """The constants as kernels read them at each inference, packed or as they were given, by
+        the names of their buffers."""
+        self._prepare()
+        read = {n for k in self.plan.kernels if not k.prepack for n in k.arguments}
+        kept = (Role.CONST, Role.PACKED)
+        names = [b for b in self.plan.buffers if b.role in kept and b.name in read]
+        return {b.name: self._result(b) for b in names}
+
+    def _numbers(self, prepack: bool) -> list[int]:
+        """The numbers of the plan's kernels that pack, or of those that run at each inference."""
+        return [n for n, kernel in enumerate(self.plan.kernels) if kernel.prepack is prepack]
+
+    def _run(
+        self, own: Mapping[str, Any], checking: bool, numbers: Sequence[int] | None = None
+    ) -> list[Any]:
+        """Enqueue the kernels with these numbers (None: those of an inference) on the caller's
+        `own` buffers, and on buffers of this program for all others, and return their events; if
+        `checking`, guards are inspected after each."""
         events = []
         living: set[str] = set()
-        for number, (launch, kernel) in enumerate(self._launches):
-            if launch.prepack is prepack:
-                if checking:
-                    self._move_in(set(launch.arguments) - living, prepack)
-                    living.update(launch.arguments)
-                events.append(self._queue.enqueue(kernel, launch, self._views(launch, own)))
-                if checking:
-                    self._queue.device_ns(events[-1:])
-                    self._inspect(launch.name, living)
-                    living -= {n for n in launch.arguments if self._last[n] == number}
+        for number in self._numbers(prepack=False) if numbers is None else numbers:
+            launch = self.plan.kernels[number]
+            if checking:
+                self._move_in(set(launch.arguments) - living, launch.prepack)
+                living.update(launch.arguments)
+            views = self._views(launch, own)
+            events.append(self._queue.enqueue(self._kernels[number][0], launch, views))
+            if checking:
+                self._queue.device_ns(events[-1:])
+                self._inspect(launch.name, living)
+                living -= {n for n in launch.arguments if self._last[n] == number}
         return events
 
     def _move_in(self, names: set[str], prepack: bool) -> None:

@@ -255,8 +255,8 @@ class Session:
             self._compiled(k.source, build_options(k.source, self.handle, options), more)
             for k in plan.kernels
         ]
-        kernels = [self._kernel(c, k) for c, k in zip(compiled, plan.kernels, strict=True)]
-        return Program(self, plan, kernels, checking, _code_bytes(set(compiled)), compiled)
+        kernels = [(self._kernel(c, k), c) for c, k in zip(compiled, plan.kernels, strict=True)]
+        return Program(self, plan, kernels, checking, _code_bytes(set(compiled)))
 
     def _refuse_too_large(self, plan: Plan) -> None:
         """Raise a UserError for a plan that takes more memory than the device has or gives at

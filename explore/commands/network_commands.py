@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codegen.runtime.session import open_device
+from codegen.runtime.session import Session, open_device
 from explore.commands.arguments import add_options, add_target, options_of, path
 from explore.network_choice.choose_options import Choice, Chooser
 from explore.network_choice.find_options import Options, estimated
@@ -26,6 +26,7 @@ from explore.networks.open_network import quickly, read
 from explore.networks.peer_engines import INSTALL, EngineName, engine_named
 from explore.options.option_values import whole_from
 from explore.options.units import parse_bytes
+from explore.results.run_environment import Environment
 from explore.results.version import version
 from explore.run.run import new_folder
 from explore.run.target import Target, device_of, target_of
@@ -161,10 +162,20 @@ def _pick(argv: list[str]) -> int:
     if given.report or beside:
         _reported(run, choice, options, beside)
     if given.export is not None:
-        where = run.environment.where
-        export_network(run.trusted(choice), where, given.export)
+        environment = run.environment
+        session = _session_on(environment)
+        export_network(run.trusted(choice), environment.where, given.export, session)
         print(f"written to {given.export}: run host.py, or make")
     return 0
+
+
+def _session_on(environment: Environment) -> Session | None:
+    """A session on the device of a run; None, with a line that says so, if it is not here."""
+    try:
+        return open_device(device_of(environment))
+    except UserError as error:
+        print(f"the hosts will pack the weights, as they are not packed here: {error.message}")
+        return None
 
 
 def _add_choice(parser: argparse.ArgumentParser, budget: str) -> None:

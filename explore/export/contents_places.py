@@ -54,11 +54,10 @@ def with_place(said: Mapping[str, Any], places: Mapping[str, Place]) -> Mapping[
 
 
 def stored_constants(plan: Plan, file: Path) -> Iterator[tuple[str, NDArray[Any]]]:
-    """The constants of a plan in their file, each with the name of its buffer."""
+    """The constants of a plan, each with the name of its buffer, as maps of their file: what nobody
+    has read yet takes no memory."""
     places = places_of(plan)
     for b in plan.buffers:
         if b.role is Role.CONST:
             dtype = np.dtype(DTYPES[b.scalar])
-            count = b.bytes // dtype.itemsize
-            array = np.fromfile(file, dtype, count, offset=places[b.name].at)
-            yield b.name, array.reshape(b.shape)
+            yield b.name, np.memmap(file, dtype, "r", places[b.name].at, b.shape)

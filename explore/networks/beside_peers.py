@@ -14,8 +14,10 @@ import numpy as np
 
 from codegen.plan import Role
 from codegen.runtime.devices import Device
+from codegen.runtime.session import open_device
 from explore.export.contents_places import WEIGHTS, places_of
 from explore.network_choice.network_plan import NetworkPlan
+from explore.networks.packed_network import packed_network
 from explore.networks.peer_engines import EngineName, Grown, Opened, Turn, opened, turn
 from explore.onnx_model.onnx_graph import Array
 from explore.options.units import show_bytes, show_time
@@ -50,9 +52,10 @@ def beside_peers(
     engines: Sequence[EngineName],
 ) -> list[Beside]:
     """The measurements of convlift's network (`plan`) and of these `engines`, which read the file
-    `model`, on the same inputs; convlift's comes first."""
+    `model`, on the same inputs; convlift's comes first, with its constants packed ahead."""
     threads = len(os.sched_getaffinity(0))
     given = {plan.tensors[name]: a for name, a in inputs.items()}
+    plan = packed_network(plan, open_device(device))
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         weights = Path(folder) / Path(WEIGHTS).name
         _write_weights(plan, weights)

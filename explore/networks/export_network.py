@@ -7,27 +7,36 @@ from pathlib import Path
 import numpy as np
 
 from codegen.plan import Role
+from codegen.runtime.session import Session
 from explore.export.export_variant import Told, write_export
 from explore.measure.reference import SMALL
 from explore.network_choice.choose_options import Choice
 from explore.network_graph.interpret_network import interpreted
 from explore.network_graph.network_layers import Layers
 from explore.networks.network_tables import layer_table, memory_lines
+from explore.networks.packed_network import packed_network
 from explore.onnx_model.onnx_graph import Array
 from ir.errors import Unsupported
 
 SEED = 0
 
 
-def export_network(choice: Choice, made_for: str, folder: Path) -> None:
+def export_network(
+    choice: Choice, made_for: str, folder: Path, session: Session | None = None
+) -> None:
     """Write a network with its chosen variants to a folder: kernels, the plan of their launches and
-    of memory, weights in one file, an input with the right result, and hosts in Python and C."""
+    of memory, weights in one file, an input with the right result, and hosts in Python and C.
+
+    The weights are packed already, if there is a `session` on the device to do so; else the hosts
+    pack them when they load them.
+    """
     layers = choice.layers
     if len(layers.outputs) > 1:
         raise Unsupported(
             f"the network has the results {', '.join(layers.outputs)}: exports have one"
         )
-    random, plan = np.random.default_rng(SEED), choice.plan
+    random = np.random.default_rng(SEED)
+    plan = choice.plan if session is None else packed_network(choice.plan, session)
     inputs = inputs_for(layers, random)
     out = interpreted(layers, inputs)[layers.root(layers.outputs[0])]
     given = {plan.tensors[name]: a for name, a in inputs.items()} | dict(plan.constants)

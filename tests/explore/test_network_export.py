@@ -1,6 +1,7 @@
 """Tests that a network's export runs by itself, and that layers with one program may have different
 variants in it."""
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from codegen.runtime.session import Device
+from codegen.runtime.session import Device, Session
 from explore.network_choice.choose_options import Chooser
 from explore.network_choice.find_options import estimated
 from explore.network_choice.layer_options import Option
@@ -39,7 +40,9 @@ def other(option: Option) -> Option:
     return replace(option, plan=replace(option.plan, kernels=kernels))
 
 
-def test_an_export_runs_and_checks_itself(device: Device, tmp_path: Path) -> None:
+def test_an_export_runs_with_weights_packed_and_checks_itself(
+    device: Device, session: Session, tmp_path: Path
+) -> None:
     random = np.random.default_rng()
     made = twice(random, ["z"])
     layers = layers_of(read_model(made))
@@ -49,7 +52,9 @@ def test_an_export_runs_and_checks_itself(device: Device, tmp_path: Path) -> Non
     choice = replace(choice, options=chosen, plan=assembled(layers, chosen))
     names = {k.text: k.name for k in choice.plan.plan.kernels}
     assert len(set(names.values())) == len(names) == 2 * len(chosen[0].plan.kernels)
-    export_network(choice, f"{device.name} ({device.platform})", tmp_path / "net")
+    export_network(choice, f"{device.name} ({device.platform})", tmp_path / "net", session)
+    said = json.loads((tmp_path / "net" / "plan.json").read_text())
+    assert not any(kernel["prepack"] for kernel in said["kernels"])
     ran = subprocess.run(
         [sys.executable, "host.py"], cwd=tmp_path / "net", capture_output=True, text=True
     )

@@ -1,0 +1,17 @@
+"""A network's plan with its constants packed ahead, as it is deployed."""
+
+from dataclasses import replace
+
+from codegen.memory.packed_constants import packed_ahead
+from codegen.runtime.session import Session
+from explore.network_choice.network_plan import NetworkPlan
+
+
+def packed_network(plan: NetworkPlan, session: Session) -> NetworkPlan:
+    """The plan without kernels that pack, with the constants that they make in a session. Whoever
+    loads it needs memory for no constant twice, and compiles fewer kernels."""
+    built = session.build(plan.plan)
+    built.set_constants(plan.constants)
+    constants = built.packed()
+    built.release()
+    return replace(plan, plan=packed_ahead(plan.plan), constants=constants)
