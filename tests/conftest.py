@@ -6,10 +6,16 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from codegen.runtime.session import Device, Session, choose, devices, open_device
 from explore.record_book.book_file import VARIABLE
 from ir.errors import UserError
+
+
+# Tests of drawn examples have no time limits: a machine may be busy with other work.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 def pytest_configure() -> None:

@@ -477,14 +477,14 @@ CHAINS = st.integers(0, 2**64 - 1).map(layout_chain)
 
 
 @pytest.mark.no_cover
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(CHAINS)
 def test_layout_chains_mean_what_their_loops_do(chain: tuple[Var, Expr]) -> None:
     xs, e = chain
     agree(e, xs)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(CHAINS)
 def test_checker_and_interpreter_agree_on_shapes(chain: tuple[Var, Expr]) -> None:
     xs, e = chain
@@ -528,7 +528,7 @@ def test_reductions_are_left_folds(name: str, node: Fold) -> None:
 
 
 @pytest.mark.no_cover
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(CHAINS, st.sampled_from(sorted(BODIES)), st.booleans())
 def test_reductions_of_layout_chains(chain: tuple[Var, Expr], body: str, small: bool) -> None:
     xs, e = chain
@@ -752,7 +752,7 @@ def two_rows(xs: Expr) -> Expr:
 
 
 @pytest.mark.no_cover
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     CHAINS,
     st.sampled_from([lambda xs: dot(xs, xs), sum_through, sums_of_windows, two_rows]),

@@ -103,14 +103,14 @@ def made(t: Term) -> Size:
         raise
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(terms(), VALUES)
 def test_a_size_has_the_value_of_its_arithmetic(t: Term, values: dict[str, int]) -> None:
     assume(whole(t, values))
     assert bind(made(t), values) == value(t, values)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(terms(), terms(), VALUES)
 def test_equal_sizes_have_equal_values(t: Term, u: Term, values: dict[str, int]) -> None:
     assume(whole(t, values) and whole(u, values))
@@ -127,7 +127,7 @@ def positive(t: Term, values: dict[str, int]) -> bool:
     return parts and not (divides and value(t[2], values) <= 0)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(terms(), terms(), st.fixed_dictionaries({name: st.integers(0, 12) for name in NAMES}))
 def test_what_is_said_to_be_0_or_more_is(t: Term, u: Term, values: dict[str, int]) -> None:
     for sized in (("-", t, u), ("-", ("c", t, u), t), ("-", t, ("m", t, u))):
@@ -151,7 +151,7 @@ def test_the_signs_of_what_is_rounded() -> None:
     assert non_negative(x - floor_div(x, Y) * Y)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     *[
         st.recursive(
@@ -173,7 +173,7 @@ def test_the_laws_of_a_commutative_ring(t: Term, u: Term, v: Term) -> None:
     assert a + 0 == a * 1 == a
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(terms(), terms())
 def test_an_exact_quotient_is_undone_by_its_product(t: Term, u: Term) -> None:
     a, b = made(t), made(u)
@@ -212,7 +212,7 @@ def has_fraction(t: Term) -> bool:
     return fraction or any(map(has_fraction, t[1:]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(terms())
 def test_a_shown_size_parses_back(t: Term) -> None:
     assume(not has_fraction(t))

@@ -66,7 +66,7 @@ def _sum(array: str, pair: bool) -> str:
 
 
 @given(chains_of_stores())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_random_kernels_take_what_was_inferred(text: str) -> None:
     program = parse(text)
     assert list(disagreements(quantities(program), {}, generate(program))) == []
@@ -100,7 +100,7 @@ def _in_loop(element: str, zero: str, k: int) -> str:
 
 
 @given(tiles())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_random_tiles_take_what_was_inferred_byte_for_byte(text: str) -> None:
     program = parse(text)
     made, known = generate(program), quantities(program)
