@@ -12,7 +12,6 @@ from codegen.runtime.session import Device, Session, choose, devices, open_devic
 from explore.record_book.book_file import VARIABLE
 from ir.errors import UserError
 
-
 # Tests of drawn examples have no time limits: a machine may be busy with other work.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

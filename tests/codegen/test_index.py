@@ -168,7 +168,6 @@ def meanings(tree: Tree, limit: int = 80) -> Iterator[tuple[dict[str, int], int]
 
 quickly = settings(
     max_examples=250,
-    deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
