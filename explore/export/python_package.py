@@ -8,7 +8,7 @@ from codegen.plan import Plan, Role
 from explore.files.shipped_text import shipped_text
 
 PROJECT = """[build-system]
-requires = ["setuptools>=77"]
+requires = ["setuptools>=61"]
 build-backend = "setuptools.build_meta"
 
 [project]

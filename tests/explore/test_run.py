@@ -620,9 +620,9 @@ def hosts(folder: Path) -> list[list[str]]:
     it can be built here."""
     if not shutil.which("make") or not shutil.which("cc") or not Path("/usr/include/CL").exists():
         return [[sys.executable, "host.py"]]
-    subprocess.run(["make", "-B"], cwd=folder, check=True, capture_output=True)
+    subprocess.run(["make"], cwd=folder, check=True, capture_output=True)
     strict = os.environ | {"CFLAGS": "-O1 -Wall -Wextra -Werror"}
-    subprocess.run(["make", "-B"], cwd=folder / "library", check=True, env=strict)
+    subprocess.run(["make", "-s"], cwd=folder / "library", check=True, env=strict)
     demo = ["sh", "-c", "cd library && exec ./*_demo"]
     return [[sys.executable, "host.py"], ["./host"], demo]
 
@@ -664,10 +664,31 @@ def test_a_new_run_prints_its_front_as_json_and_a_report_to_the_terminal(
     assert capsys.readouterr().out.startswith("<!doctype html>")
 
 
-def test_an_export_is_a_package_in_python(
-    exported: Path, device: Device, monkeypatch: pytest.MonkeyPatch
+def test_cmake_builds_the_library_of_an_export_and_its_demo_runs(
+    exported: Path, device: Device, tmp_path: Path
 ) -> None:
-    monkeypatch.syspath_prepend(str(exported / "python"))
+    if not shutil.which("cmake") or not Path("/usr/include/CL").exists():
+        pytest.skip("no CMake, or no headers of OpenCL here")
+    source, built = exported / "library", tmp_path / "built"
+    for asked in (["-S", source, "-B", built], ["--build", built]):
+        ran = subprocess.run(["cmake", *asked], capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stderr
+    assert (built / "libbest_conv.a").is_file()
+    ran = ran_in(source, [str(built / "best_conv_demo")], vendors(device, tmp_path))
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_pip_installs_the_package_of_an_export_and_it_runs(
+    exported: Path, device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("setuptools", minversion="70.1", reason="it builds the package")
+    shutil.copytree(exported / "python", tmp_path / "python")  # pip builds inside of it
+    offline = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
+    where = ["--target", str(tmp_path / "site"), str(tmp_path / "python")]
+    pip = [sys.executable, "-m", "pip", "install", *offline, *where]
+    ran = subprocess.run(pip, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
     plan = json.loads((exported / "plan.json").read_text())
     (out,) = (b for b in plan["buffers"] if b["role"] == "output")
     name = tomllib.loads((exported / "python" / "pyproject.toml").read_text())["project"]["name"]
