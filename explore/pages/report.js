@@ -18,7 +18,7 @@ function make(tag, attributes, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (name === "colour") node.style.background = value;
+    else if (name === "family") node.style.background = tint(value);
     else if (name === "width") node.style.width = value;
     else node.setAttribute(name, value);
   }
@@ -140,13 +140,26 @@ const hover = v => `<b>${plain(v.id)}</b><br>${time(v.time_ns)} · ${bytes(v.mem
   `<br>${plain(v.parameters)}` + (v.form ? `<br>${plain(v.form)}` : "");
 
 function dots(family, variants, x, y, size, opacity) {
-  const { colour, marker } = run.families[family];
+  const { marker } = run.families[family];
   return { type: "scatter", mode: "markers", name: plain(family), x: variants.map(x), y: variants.map(y),
     customdata: variants.map(v => v.id), text: variants.map(hover), hovertemplate: "%{text}<extra></extra>",
-    marker: { color: colour, size, opacity: Number(opacity), symbol: variants.map(v => v.stopped_early ? marker + "-open" : marker) } };
+    marker: { color: tint(family), size, opacity: Number(opacity), symbol: variants.map(v => v.stopped_early ? marker + "-open" : marker) } };
 }
 
+const STANDS_OUT = 3; // the least contrast of a point with what is behind it, as WCAG 1.4.11 counts it
 let memoryUnit = [2 ** 20, "MiB"]; // of the axis: the one in which cards and tables tell the most
+const channels = colour => [1, 3, 5].map(i => parseInt(colour.slice(i, i + 2), 16));
+const hex = parts => "#" + parts.map(x => Math.round(x).toString(16).padStart(2, "0")).join("");
+const linear = x => x / 255 <= 0.04045 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4;
+const luminance = parts => parts.reduce((sum, x, i) => sum + [0.2126, 0.7152, 0.0722][i] * linear(x), 0.05); // with glare
+
+function tint(family) { // its colour, mixed with that of text until it stands out from a card
+  const [own, ink, card] = [run.families[family].colour, css("--ink"), css("--card")].map(channels);
+  const mixed = share => own.map((x, i) => x + share * (ink[i] - x));
+  const contrast = parts => { const [a, b] = [luminance(parts), luminance(card)]; return Math.max(a, b) / Math.min(a, b); };
+  return hex(mixed([0, 0.1, 0.2, 0.3, 0.4, 0.5].find(share => contrast(mixed(share)) >= STANDS_OUT) ?? 0.6));
+}
+
 const held = v => v.memory_bytes / memoryUnit[0], ms = v => v.time_ns / 1e6;
 
 const digits = v => v.error > 0 ? Math.log10(v.error) : -99; // an exact result has no logarithm, and is drawn as the least
@@ -160,7 +173,7 @@ function byError() {
   const shown = ran.filter(v => known(v.error)), tints = shown.map(digits);
   const low = Math.floor(Math.min(0, ...tints.filter(t => t > -99))), high = Math.max(low + 1, Math.ceil(Math.max(...tints)));
   const decades = Array.from({ length: high - low + 1 }, (_, i) => low + i);
-  const scale = { cmin: low, cmax: high, colorscale: "Viridis", reversescale: true };
+  const scale = { cmin: low, cmax: high, colorscale: ["--exact", "--between", "--rough"].map((name, i) => [i / 2, css(name)]) };
   const bar = { title: { text: "error", side: "right" }, thickness: 10, outlinewidth: 0, tickvals: decades,
     ticktext: decades.map(d => `${d === low ? "≤ " : ""}1e${d}`) };
   const marker = { color: tints, size: 7, symbol: shown.map(v => v.stopped_early ? "circle-open" : "circle"), ...scale, colorbar: bar };
@@ -170,7 +183,7 @@ function byError() {
 }
 
 const byFamily = () => ({ traces: groups.map(([f, vs]) => dots(f, vs, held, ms, 7, css("--faint"))),
-  fill: vs => ({ color: vs.map(v => run.families[v.family].colour) }) });
+  fill: vs => ({ color: vs.map(v => tint(v.family)) }) });
 
 function colouring() {
   if (!ran.some(v => known(v.error))) return;
@@ -310,7 +323,7 @@ async function select(id) {
   const show = async name => { tab = name; await select(id); at("detail").querySelector("[role=tab][aria-selected=true]").focus({ preventScroll: true }); };
   const pin = () => { pinned = pinned === id ? null : id; tab = pinned ? "compare" : open; select(id); };
   at("detail").replaceChildren(...[
-    make("h2", {}, make("span", { class: "dot", colour: run.families[v.family].colour }), v.id,
+    make("h2", {}, make("span", { class: "dot", family: v.family }), v.id,
       make("small", {}, onFront.has(id) ? "on the front" : v.stopped_early ? "stopped early" : v.status),
       make("button", { class: "copy", "aria-pressed": String(pinned === id), title: "hold this variant beside the next that is opened", onclick: pin },
         pinned === id ? "choose another to compare with this" : "compare")),
@@ -349,7 +362,7 @@ function frontTable() {
       bytes(v.workspace_bytes), time(v.prepack_ns), sci(v.error), v.form || "–", v.parameters];
     const row = make("tr", { "data-id": v.id, tabindex: "0", onclick: () => select(v.id), onkeydown: e => { if (e.key === "Enter") select(v.id); } });
     row.append(...cells.map((cell, i) => make("td", { class: heads[i][1] || (i === 0 || i === heads.length - 1 ? "mono" : "") }, cell)));
-    row.firstChild.prepend(make("span", { class: "dot", colour: run.families[v.family].colour }), " ");
+    row.firstChild.prepend(make("span", { class: "dot", family: v.family }), " ");
     return row;
   })));
 }
@@ -403,7 +416,11 @@ at("detail").append(make("p", { class: "hint" }, "Click a point to see how it wa
 showAll();
 allVariants();
 keys();
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  showAll();
+  showVariants();
+  if (chosen) again(chosen);
+});
 const asked = decodeURIComponent(location.hash.slice(1));
 if (byId.has(asked)) await select(asked); else if (run.front.length) await select(run.front[0]);
 await details; // a click is answered at once from here on

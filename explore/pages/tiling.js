@@ -42,8 +42,8 @@ function readBy(k, r) {
 }
 
 function tilingOf(kernels) {
-  return make("div", {}, make("p", { class: "hint" }, "One group in the middle of each kernel's launch, read from the kernel's text; where it has one work-item, what its neighbours make too. Colours and numbers of results tell work-items apart; those of reads tell how many work-items read an element. Of more than two dimensions the two that tell most are drawn, at the place that is told."),
-    ...kernels.map(k => make("section", {}, make("h3", {}, `${k.kernel}: group ${k.group.join(", ")} of ${k.groups.join(" × ")}, of ${k.items.join(" × ")} work-items`),
+  return make("div", {}, ...kernels.map(k => make("section", {}, make("h3", {}, `${k.kernel}: group ${k.group.join(", ")} of ${k.groups.join(" × ")}, of ${k.items.join(" × ")} work-items`),
       ...k.made.map(m => madeBy(k, m)), ...k.read.map(r => readBy(k, r)),
-      ...(k.left.length ? [make("p", { class: "hint" }, `${k.left.join(", ")}: read too often to be counted here`)] : []))));
+      ...(k.left.length ? [make("p", { class: "hint" }, `${k.left.join(", ")}: read too often to be counted here`)] : []))),
+    make("p", { class: "hint" }, "One group in the middle of each kernel's launch, read from the kernel's text; where it has one work-item, what its neighbours make too. Colours and numbers of results tell work-items apart; those of reads tell how many work-items read an element. Of more than two dimensions the two that tell most are drawn, at the place that is told."));
 }

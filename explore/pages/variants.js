@@ -40,7 +40,7 @@ function showVariants() {
   at("everyone").replaceChildren(make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...shown.map(v => {
     const row = make("tr", { "data-variant": v.id, tabindex: "0", onclick: () => select(v.id), onkeydown: e => { if (e.key === "Enter") select(v.id); } },
       ...COLUMNS.map(([, value, text]) => make("td", {}, (text ? text(v) : value(v)) || "–")));
-    row.firstChild.prepend(make("span", { class: "dot", colour: run.families[v.family].colour }), " ");
+    row.firstChild.prepend(make("span", { class: "dot", family: v.family }), " ");
     return row;
   })));
 }
