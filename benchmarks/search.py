@@ -2,14 +2,13 @@
 
     python -m benchmarks.search strategies FILE|LAYER [--variants 200] [--seeds 5] [--device D]
     python -m benchmarks.search budgets FILE|LAYER [--variants 1000] [--all 5000] [--device D]
-    python -m benchmarks.search replay RUN [--variants 200] [--seeds 5]
+    python -m benchmarks.search rank RUN [--seeds 5]
 
 `strategies`: a guided and a random search, once for each seed. `budgets`: the best of few variants
 and the best of many. Afterwards the fastest variants of these runs are timed in turns, since times
-from different minutes cannot be compared. `replay` needs no device: strategies look for the best
-among the variants of a stored run, and the cost model ranks variants that it has not learned from.
-Make the stored run with `--strategy random`: a guided run holds little but what its model
-preferred.
+from different minutes cannot be compared. `rank` needs no device: the cost model ranks variants of
+a stored run that it has not learned from. Make that run with `--strategy random`: a guided run
+holds little but what its model preferred. `explore replay RUN` lets strategies search in one.
 """
 
 import argparse
@@ -34,7 +33,7 @@ from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import Target, device_of, profile_of
 from explore.run.worker_pools import device_pool
-from explore.search.replay import Replay, compare
+from explore.search.replay import Replay
 from ir.command import add_set, sizes_of
 from ir.errors import UserError
 
@@ -71,21 +70,15 @@ def budgets(given: argparse.Namespace) -> Iterator[str]:
     yield f"best of {given.variants} / best of {given.all}: {_spelled(ratios)}"
 
 
-def replayed(given: argparse.Namespace) -> Iterator[str]:
-    """The lines that compare strategies on the variants that a stored run has, with the times
-    stored there."""
+def ranked(given: argparse.Namespace) -> Iterator[str]:
+    """The lines that tell how well the cost model ranks variants of a stored run that it has not
+    learned from."""
     first = [r for r in Run(Path(given.what)).records if r.round == 0]
     stored, seeds = Replay.of(first), range(given.seeds)
     ran = sum(r.time_ns is not None for r in stored.records)
-    if not ran:
-        raise UserError(f"no variant of {given.what} ran to the end: there is nothing to look for")
-    for count in sorted({50, 100, given.variants}):
-        yield f"{len(first)} variants; the best of {count} over the best of all:"
-        for how, several in compare(stored, seeds, count).items():
-            yield f"{how}: {_spelled([ratio for ratio, _ in several])}"
     for learned in (n for n in (16, 50, 100, 200) if n + LEAST <= ran):
-        ranked = [stored.rank_correlation(learned, seed) for seed in seeds]
-        yield f"rank correlation after {learned} variants: {_spelled(ranked)}"
+        correlations = [stored.rank_correlation(learned, seed) for seed in seeds]
+        yield f"rank correlation after {learned} variants: {_spelled(correlations)}"
 
 
 def explored(given: argparse.Namespace, name: str, **options: object) -> Run:
@@ -141,7 +134,7 @@ def _spelled(ratios: Sequence[float]) -> str:
     return f"median {statistics.median(ratios):.3f} ({each})"
 
 
-HOW = {"strategies": strategies, "budgets": budgets, "replay": replayed}
+HOW = {"strategies": strategies, "budgets": budgets, "rank": ranked}
 
 
 def main(argv: Sequence[str]) -> None:

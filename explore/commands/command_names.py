@@ -23,6 +23,7 @@ COMMANDS = {
     "export": Command("RUN", "write all variants as a table, or as T4 for other tools"),
     "net": Command("MODEL.onnx", "explore a whole network under a budget of memory"),
     "diff": Command("RUN RUN", "compare two runs of a program: faster, slower, other fronts"),
+    "replay": Command("RUN", "search anew among the times of a run, without a device"),
     "records": Command("ACTION", "list, export, merge or prune what is kept from run to run"),
     "completion": Command("SHELL", "print the script that completes words in bash, zsh or fish"),
     "serve": Command("", "measure for runs on another machine, as a board does"),

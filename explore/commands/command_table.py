@@ -62,6 +62,7 @@ def _commands() -> dict[str, Callable[[list[str]], int]]:
         "compare": _compare,
         "export": _export,
         "diff": _diff,
+        "replay": _replay,
         "records": _records,
         "completion": _completion,
         "serve": _serve,
@@ -312,6 +313,28 @@ def _diff(argv: list[str]) -> int:
     from explore.commands.records_commands import diff
 
     return diff(parser.parse_args(argv))
+
+
+def _replay(argv: list[str]) -> int:
+    parser = of_run("replay")
+    parser.add_argument(
+        "--variants",
+        type=usage(count),
+        default=200,
+        metavar="N",
+        help="the most that a search may try (default: 200)",
+    )
+    parser.add_argument(
+        "--seeds",
+        type=usage(count),
+        default=5,
+        metavar="N",
+        help="so many searches by each strategy (default: 5)",
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON object a search")
+    from explore.commands.records_commands import replay
+
+    return replay(parser.parse_args(argv))
 
 
 def _records(argv: list[str]) -> int:

@@ -1,6 +1,9 @@
-"""The commands on what outlives a run: `explore records`, and `explore diff` of two runs."""
+"""The commands on what outlives a run: `explore records`, `explore diff` of two runs, and `explore
+replay` of one."""
 
 import argparse
+import json
+import statistics
 import sys
 import time
 from pathlib import Path
@@ -15,6 +18,7 @@ from explore.report.run_difference import difference, told
 from explore.results.run_environment import Environment
 from explore.results.version import version
 from explore.run.run import Run
+from explore.search.replay import Replay, compare
 from ir.errors import UserError
 from ir.parse import parse
 from ir.text.counted import counted
@@ -104,3 +108,26 @@ def diff(given: argparse.Namespace) -> int:
 
 def _identity(known: Environment) -> object:
     return identity_of(parse(known.program_run, known.name))
+
+
+def replay(given: argparse.Namespace) -> int:
+    """Run `explore replay RUN`: let each strategy search among the variants of a run, whose times
+    are known, and print how near it comes to the best of them; returns the exit status."""
+    stored = Replay.of([record for record in Run(given.run).records if record.round == 0])
+    if not any(record.time_ns is not None for record in stored.records):
+        raise UserError(f"no variant of {given.run} ran to the end: there is nothing to look for")
+    seeds, known = range(given.seeds), counted(len(stored.records), "variant")
+    if not given.json:
+        print(f"{known} in {given.run}; the best that a search finds, over the best of all:")
+    for tried in sorted({n for n in (50, 100) if n < given.variants} | {given.variants}):
+        for strategy, several in compare(stored, seeds, tried).items():
+            ratios = [ratio for ratio, _ in several]
+            if given.json:
+                for seed, (ratio, at) in zip(seeds, several, strict=True):
+                    one = {"strategy": strategy, "variants": tried, "seed": seed}
+                    print(json.dumps({**one, "ratio": ratio, "found_after": int(at)}))
+            else:
+                each = " ".join(f"{ratio:.2f}" for ratio in ratios)
+                middle = f"{statistics.median(ratios):.2f}"
+                print(f"{strategy:7} {tried:5} tried: median {middle} ({each})", flush=True)
+    return 0

@@ -50,6 +50,14 @@ class Option:
     def workspace_bytes(self) -> int:
         return self.plan.workspace_bytes
 
+    @property
+    def slowdown(self) -> float:
+        """The number of times that the machine was slower than usual when this variant, or the
+        slowest measured of its parts, was measured; 1 if that is not known."""
+        outcome = self.record.outcome if self.record else None
+        own = outcome.slowdown if isinstance(outcome, Measured) else 1.0
+        return max([own, *(part.slowdown for part in self.parts)])
+
     @staticmethod
     def of(record: Record) -> "Option":
         """The variant of a record as an option."""

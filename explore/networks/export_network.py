@@ -86,8 +86,8 @@ A network as OpenCL kernels, with a variant chosen for each layer, on {made_for}
     make && ./host      (needs a C compiler, the OpenCL headers and a loader)
 
 Both run `kernels.cl` as `plan.json` says (`plan.h` says the same in C) on what is in `data/inputs`,
-weights too, print what an inference takes, and check the result against `data/expected.bin`
-(doubles). Times of layers are of each alone, their sum is what was chosen by.
+with the weights of `data/weights.bin`, print what an inference takes, and check the result against
+`data/expected.bin` (doubles). Times of layers are of each alone, their sum is what was chosen by.
 
 ```
 {told.replace("```", "''' ")}

@@ -6,6 +6,7 @@ from explore.network_choice.choose_options import Choice
 from explore.network_choice.layer_options import Option
 from explore.network_graph.network_layers import Layers
 from explore.options.units import show_bytes, show_time
+from ir.text.counted import counted
 
 
 def heading() -> str:
@@ -47,15 +48,21 @@ def proved(choice: Choice) -> str:
 
 
 def memory_lines(choice: Choice) -> list[str]:
-    """Lines on the memory that a choice takes: its bytes, and its arena compared with the arena's
-    bound."""
+    """Lines on the time and memory that a choice takes: its bytes, its arena compared with the
+    arena's bound, and the machine's pace if it was slow."""
     arena, bound = choice.plan.plan.workspace_bytes, choice.plan.bound
+    slow = [option.slowdown for option in choice.options if option.slowdown > 1]
+    pace = (
+        f"{counted(len(slow), 'layer')} measured on a machine up to {max(slow, default=1):.2g} "
+        "times slower than usual; all times are taken to its usual pace"
+    )
     over = "as small as it can be" if arena == bound else f"{arena - bound:,} bytes over its bound"
     guess = "" if all(o.measured for o in choice.options) else " (estimated, not measured)"
     return [
         f"{show_time(choice.time_ns)}{guess}, {choice.memory_bytes:,} bytes "
         f"({show_bytes(choice.memory_bytes)}); {proved(choice)}",
         f"arena {arena:,} bytes, {over}",
+        *([pace] if slow else []),
     ]
 
 

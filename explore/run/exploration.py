@@ -73,6 +73,8 @@ class Exploration:
             if device is None and self.target.device is not None:
                 device = stack.enter_context(self._meters(self._reference()))
             loop = self._loop(found, deriving, device, before)
+            if device is not None and not before:
+                self.watch.note("building a first round of kernels; times come when it is built")
             finished = loop.run()
             builders.close()
             if self.target.device is None:

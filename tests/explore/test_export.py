@@ -126,6 +126,19 @@ def test_strategies_are_compared_from_a_stored_run() -> None:
     assert 1.0 <= guided <= random
 
 
+def test_a_run_is_replayed_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Store.create(tmp_path / "run", ENVIRONMENT) as store:
+        store.append(sample_run(40))
+    asked = ["replay", str(tmp_path / "run"), "--seeds", "2"]
+    assert main([*asked, "--variants", "60", "--json"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(found) == 2 * 2 * 2  # 50 and 60 tried, by two strategies, from two seeds
+    assert {one["ratio"] for one in found} == {1.0}  # all 40 were tried
+    assert all(1 <= one["found_after"] <= 40 for one in found)
+    assert main([*asked, "--variants", "3"]) == 0
+    assert "random      3 tried: median " in capsys.readouterr().out
+
+
 def test_variants_become_rows_of_numbers_and_what_is_absent_is_told_apart() -> None:
     one, two = (("parameter tile", 8.0), ("reuse", math.inf)), (("reuse", 1.0),)
     a = Variant("a", "lift", (("tile", 8),), ("pad",), features=(one, two))

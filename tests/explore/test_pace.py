@@ -196,13 +196,16 @@ def test_a_store_gives_times_at_the_usual_pace_and_settles_them_for_sql(tmp_path
     assert all(abs(a / b - 1) < 0.1 for a, b in pairwise(found))
 
 
-def test_a_machine_that_becomes_slow_is_told_once_a_spell() -> None:
+def test_a_machine_that_becomes_slow_is_told_once_and_again_when_it_is_twice_as_slow() -> None:
     watch = PaceWatch()
     calm = Measured(1.0, 0.0, 0.0, yardstick_ns=YARD)
     slow = replace(calm, slowdown=1.9)
     failed = Failed("build", "no")
     said = [watch.saw(o) for o in (calm, slow, slow, failed, slow, slow, calm, slow, slow, slow)]
-    assert [words is not None for words in said] == [False] * 4 + [True] + [False] * 4 + [True]
+    assert [words is not None for words in said] == [False] * 4 + [True] + [False] * 5
+    slower = replace(calm, slowdown=3.9)
+    said += [watch.saw(slower), watch.saw(slower)]
+    assert [words is not None for words in said[-2:]] == [True, False]
     assert said[4] is not None
     assert said[4].startswith("the machine is 1.9 times slower than when the run began")
 

@@ -670,7 +670,7 @@ def test_cmake_builds_the_library_of_an_export_and_its_demo_runs(
     if not shutil.which("cmake") or not Path("/usr/include/CL").exists():
         pytest.skip("no CMake, or no headers of OpenCL here")
     source, built = exported / "library", tmp_path / "built"
-    for asked in (["-S", source, "-B", built], ["--build", built]):
+    for asked in (["-S", str(source), "-B", str(built)], ["--build", str(built)]):
         ran = subprocess.run(["cmake", *asked], capture_output=True, text=True)
         assert ran.returncode == 0, ran.stderr
     assert (built / "libbest_conv.a").is_file()
