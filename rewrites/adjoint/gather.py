@@ -36,7 +36,7 @@ Arranged = Callable[[Expr], Expr]
 @dataclass(frozen=True, slots=True)
 class Solved:
     """A dimension of a gathered array. The nest that makes the array has maps over `indices` for
-    it; the view `arranged` makes one dimension of theirs."""
+    it; the view `arranged` turns the dimensions of these maps into it."""
 
     indices: tuple[Index, ...]
     arranged: Arranged

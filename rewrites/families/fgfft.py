@@ -143,7 +143,7 @@ def laid_as(dims: Labels, *names: str) -> Strategy:
 
 def _rows_of_spectra(rows: int, **parts: int) -> Labels:
     """The labels of the dimensions of stored spectra: first those of the rows, `rows` of them, then
-    the names in `parts`, each with so many dimensions, then frequencies."""
+    the names in `parts`, each with as many dimensions as it is given, then frequencies."""
     return labels(others=max(rows - 1, 0), last=min(rows, 1), **parts, frequencies=1)
 
 

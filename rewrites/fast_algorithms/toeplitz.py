@@ -56,8 +56,8 @@ def replicate_taps(e: Map) -> Expr | None:
 
 
 def toeplitz(g: Expr, rows: Size, s: int, columns: Size) -> Expr | None:
-    """The Toeplitz matrix of the taps g, with so many rows and columns: row i holds g from column i
-    s on, and zeros. None if g is not of one scalar type, or `rows` is not known.
+    """The Toeplitz matrix of the taps g, with these numbers of rows and columns: row i holds g from
+    column i s on, and zeros. None if g is not of one scalar type, or `rows` is not known.
 
     It is made of windows of g between zeros, taken backwards.
     """

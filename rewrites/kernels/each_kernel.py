@@ -16,9 +16,9 @@ from rewrites.nest.spine import kernels, kernels_inside_out
 
 
 def wherever(s: Strategy, other: Strategy | None = None, copied: Strategy = unfolded) -> Strategy:
-    """The strategy that lowers all kernels: those with a reduction by s, or, where s refuses, by
-    `other`, or, where that is None or refuses too, by `plain`; kernels without a reduction by
-    `copied`. It refuses if s refuses all kernels."""
+    """The strategy that lowers all kernels. Those with a reduction are lowered by s, or, where s
+    refuses, by `other`, or, where `other` is None or refuses too, by `plain`. Those without one are
+    lowered by `copied`. The strategy refuses if s lowers no kernel."""
     return _each(s, or_plain(other or _refuse, copied), kernels, 0)
 
 
@@ -27,7 +27,7 @@ def divided(s: Strategy, other: Strategy) -> Strategy:
     one.
 
     Kernels without a reduction, and those that s refuses, go to `other`. The strategy refuses if s
-    refuses all of them.
+    lowers no kernel.
     """
     return _each(s, other, kernels_inside_out, -1)
 
@@ -63,7 +63,8 @@ def _each(
 ) -> Strategy:
     """The strategy that applies s to each kernel with a reduction, and `other` to kernels without
     one and to those that s refuses; `over` turns a strategy for one kernel into one for all kernels
-    of a program. If s refuses all, it raises the first refusal (`reason` 0) or the last (-1)."""
+    of a program. If s lowers no kernel, its first refusal is raised (`reason` 0) or its last
+    (-1)."""
 
     def run(e: Expr) -> Rewritten | None:
         refused: list[Refused] = []

@@ -129,9 +129,9 @@ def patch(items: Items, steps: Size, room: Size, ahead: bool) -> Strategy:
     """The strategy that copies a view to local memory, by all work-items `items` of the group, and
     reads the copy through views; if `ahead`, a chunk is copied while the one before it is used.
 
-    The `steps` of one instruction lie side by side, then pixels, then the chunk's other steps, so
-    that lanes which read neighbouring pixels read all banks. A line has room for `room` pixels more
-    than it holds.
+    The steps of one instruction, `steps` in number, lie side by side, then pixels, then the chunk's
+    other steps, so that lanes which read neighbouring pixels read all banks. A line has room for
+    `room` pixels more than it holds.
     """
 
     def run(e: Expr) -> Rewritten | None:

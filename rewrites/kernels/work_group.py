@@ -107,8 +107,8 @@ def side_by_side(items: Items, ahead: bool, vector: Size | None = None) -> Strat
     numbers that work-items read at one step of the sum lie side by side. If `ahead`, a chunk is
     copied while the one before it is used.
 
-    With `vector`, the operand is read in vectors of so many steps, whose elements are written to
-    different lines of the copy.
+    If `vector` is given, the operand is read in vectors of `vector` steps of the sum, whose
+    elements are written to different lines of the copy.
     """
 
     def run(e: Expr) -> Rewritten | None:

@@ -56,8 +56,8 @@ def _columns(f: Lam, columns: Expr) -> Expr:
 
 @rule("map (x -> map f (zip ys zs(x)))  =  transpose . map ((y, c) -> map f (y, c)) . zip ys zs'")
 def interchange_zip(e: Map) -> Expr | None:
-    """Exchanges two nested maps where the inner one goes over a zip; zipped parts that do not
-    depend on the outer element x are shared by all x."""
+    """Two nested maps exchange places, if the inner one goes over a zip; parts of the zip that do
+    not depend on the outer element x are shared by all x."""
     match e:
         case Map(Lam(p, Map(f, Zip(parts))), xs):
             mine = [bool(bound(Lam(p, parts[0])) & free(part)) for part in parts]
@@ -104,8 +104,8 @@ def interchange_mapped(e: Map) -> Expr | None:
     "  =  transpose . map (c -> map ((x, y) -> f_x y) (zip xs c)) . transpose . map (x -> ys_x)"
 )
 def interchange_beside(e: Map) -> Expr | None:
-    """Exchanges two nested maps where the inner function depends on the outer element x: each
-    column of the inner arrays is zipped with xs."""
+    """Two nested maps exchange places, although the inner function uses the outer element x: the
+    new inner map goes over xs zipped with a column of the arrays that the old one went over."""
     match e:
         case Map(Lam(p, Map(f, ys)), xs):
             f = tidy(apart(f, bound(Lam(p, ys))))

@@ -89,7 +89,7 @@ def join_reduce(e: Reduce) -> Expr | None:
 
 @rule("reduce z (x -> reduce f s)  =  reduce z (reduce f) . transpose . map (x -> s),  f a fold")
 def interchange_reduce(e: Reduce) -> Expr | None:
-    """Exchanges the two outer levels of a nest of folds."""
+    """The two outermost folds of a nest of folds exchange places."""
     match e:
         case Reduce(z, Lam((Var(acc, _), p), Reduce(Var(a, _), f, s)), xs) if (
             acc == a and not bound(Lam(p, z)) & free(f) and acc not in free(f) | free(s)

@@ -160,8 +160,8 @@ def pad_twice(e: Pad) -> Expr | None:
     "  =  transpose . map (map g . slide m t . transpose) . slide n s . transpose"
 )
 def windows_across(e: Map) -> Expr | None:
-    """Windows of columns inside windows of rows exchange places: the windows of columns go
-    outside."""
+    """Maps over windows of rows, and inside them over windows of columns, exchange places: those
+    over windows of columns go outside."""
     match e:
         case Map(
             Lam(
@@ -181,7 +181,8 @@ def windows_across(e: Map) -> Expr | None:
     "  =  transpose . map (map g . transpose . map (slide n s)) . slide m t . transpose"
 )
 def windows_down(e: Map) -> Expr | None:
-    """Windows of rows inside windows of columns exchange places: the windows of rows go outside."""
+    """Maps over windows of columns, and inside them over windows of rows, exchange places: those
+    over windows of rows go outside."""
     match e:
         case Map(
             Lam(Var(columns, _), Map(g, Slide(m, t, Transpose(Var(v, _)), b))), Slide(n, s, xs, a)
@@ -222,8 +223,9 @@ def close_gaps(e: Slide) -> Expr | None:
 @rule("slide n s . map (slide m t . f)  =  map transpose . transpose . map (slide n s . transpose) "
       ". slide m t . transpose . map f")  # fmt: skip
 def slide_slide(e: Slide) -> Expr | None:
-    """Windows of several rows, each made of windows itself, become windows along the rows first,
-    and then windows of several rows."""
+    """A slide over rows, each of which is made into windows already, becomes a slide inside
+    another: the outer one makes windows of columns, and the inner one windows of rows in each of
+    these."""
     match e:
         case Slide(n, s, Map(Lam(Var() as row, Slide(m, t, ys, inner)), xs), outer):
             rows = xs if ys == row else Map(Lam(row, ys), xs)
@@ -240,8 +242,8 @@ def slide_slide(e: Slide) -> Expr | None:
     " map transpose . transpose"
 )
 def planes_inside(e: Map) -> Expr | None:
-    """Windows of each of several planes become windows of all of these planes at once: the planes
-    are innermost, as the channels of an image."""
+    """A map over planes, around maps over the windows of one plane, moves inside these: windows are
+    made of all planes at once, which are innermost, as the channels of an image."""
     match e:
         case Map(Lam(Var(plane, _), Map(Lam(Var(rows, _), Map(f, across)), down)), xs):
             pass

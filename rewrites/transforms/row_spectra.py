@@ -91,8 +91,8 @@ def levels(e: Expr) -> int:
 
 
 def transformed(e: Expr) -> Rewritten | None:
-    """The let e of rows, of which only spectra are used, as a let of these spectra; lets in its
-    body are changed alike. None if e is no let."""
+    """The let e of rows, of which only spectra are used, as a let of these spectra; and so are lets
+    of rows in its body. None if e is no let."""
     match e:
         case Let(Var(x, _), _, _):
             inner = of_rest(seq(attempt(transformed), attempt(_before(x))))

@@ -29,9 +29,10 @@ from rewrites.transforms.sums_over_tiles import by_numbered_tiles, by_parts_of_t
 
 def tiles_of_sums(side: int, rows: Fragment, part: Size | None = None) -> Strategy:
     """The strategy that turns sums over images into sums over their tiles, of `side` elements a
-    side; if `part` is given, in parts of so many tiles, which are stored. The array that windows
-    slide along is stored with as many tiles beside each other as an instruction takes steps, the
-    kernels as its lanes hold them: the fragment `rows`. Refused where the law does not apply."""
+    side. If `part` is given, these are made in parts, of `part` tiles each, which are stored. The
+    array that windows slide along is stored with as many tiles beside each other as an instruction
+    takes steps, and the kernels as its lanes hold them: in the layout `rows`. Refused where the law
+    of tiles does not apply."""
     steps, _ = rows.sides
     law = by_numbered_tiles(side=side) if part is None else by_parts_of_tiles(side=side, part=part)
 
