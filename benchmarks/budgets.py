@@ -45,7 +45,7 @@ def budgets_of(front: list[Choice], count: int) -> list[int]:
 def lines(name: str, chooser: Chooser, count: int) -> Iterator[str]:
     """A heading and the rows of a table for the network `name`, a row for each of up to `count`
     budgets: its bytes, the time of the exact choice, that of the greedy choice, their ratio, and
-    what is proved of the exact one."""
+    how close to the best the exact choice is proved to be."""
     begun = time.perf_counter()
     front = chooser.sweep()
     took = time.perf_counter() - begun

@@ -90,8 +90,8 @@ def say(line: str) -> None:
 
 
 def speedup(given: argparse.Namespace) -> None:
-    """Compare how many variants a second are measured with all devices that `given` names, and with
-    one of them; the variants are the same."""
+    """Print how many variants a second are measured with all devices that `given` names, and how
+    many of the same variants with one of them."""
     own, begun = [int(n) for n in given.own.split(",")], time.monotonic()
     source, sizes = source_of(given.layer)
     options = Options.of(

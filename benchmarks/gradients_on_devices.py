@@ -212,7 +212,8 @@ def _verdicts(done: Tries, first: int, device: str | None) -> Iterator[Verdict]:
 
 def _apart(f: Callable[[], Iterator[Any]], seconds: float | None) -> Iterator[Any]:
     """The values that f yields, computed in a child process, which is killed in the end. There are
-    fewer if the process ends early, or takes longer than `seconds` for one value."""
+    fewer if the process ends early, or takes longer than `seconds` for one value (None: no
+    limit)."""
     context = get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_sent, args=(f, theirs))

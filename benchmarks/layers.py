@@ -192,8 +192,8 @@ def ours(records: Sequence[Record]) -> list[Record]:
 
 
 def _again(record: Record, found: Sequence[Duel], i: int) -> Point:
-    """Our i-th variant (`record`) as a point: its time is from the duels with peers, or from its
-    record if there was no duel."""
+    """The i-th of our variants, whose record is `record`, as a point. Its time is from the duels
+    with peers (`found`), or, if it was in none, from the record."""
     levels = [d.ours[i] for d in found if d.ours]
     taken = [Reading(ns, level.yardstick_ns) for level in levels for ns in level.times_ns]
     assert record.time_ns is not None
@@ -272,8 +272,8 @@ def _means(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _others(rows: Sequence[Row]) -> Iterator[str]:
-    """A line for each peer of a row after the first, and for each peer that does not apply to the
-    row's layer, with the reason."""
+    """Lines about each row: one for each of its peers but the first, and one for each peer that
+    does not apply to its layer, with the reason."""
     for row in rows:
         for peer in row.peers[1:]:
             ratio = _ratio(peer, row.ours[0])

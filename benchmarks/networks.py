@@ -5,7 +5,7 @@ cost model's estimates; nothing is explored.
     python -m benchmarks.networks squeezenet resnet18 detector.onnx … [--size 224] [--reference]
 
 Of a file's inputs, open sizes become 1 (the batch), 3 (channels) and the size. The exit status is 1
-if a network's result or any tensor is further off than KNOWN."""
+if a network's result or any tensor has a relative error above `KNOWN`."""
 
 import argparse
 import statistics
@@ -106,9 +106,9 @@ def median_ms(run: Callable[[], object]) -> float:
 
 def compared(name: str, size: int | None, device: str, reference: bool) -> tuple[str, bool]:
     """A pair: the line to print for the network `name` on a device (its errors, times and bytes,
-    and onnxruntime's time), and whether no tensor is further off than KNOWN. Images have `size`
-    pixels each way (None: the network's own size); tensors are compared with those of onnxruntime,
-    or, with `reference`, of `onnx.reference`."""
+    and onnxruntime's time), and True if no tensor has a relative error above `KNOWN`. Images have
+    `size` pixels each way (None: the network's own size); tensors are compared with those of
+    onnxruntime, or, with `reference`, of `onnx.reference`."""
     random = np.random.default_rng()
     model = model_of(name, random, size)
     begun = time.process_time()
@@ -133,8 +133,8 @@ def compared(name: str, size: int | None, device: str, reference: bool) -> tuple
 
 
 def main() -> None:
-    """Print a line for each network that the arguments name; the exit status is 1 if one is further
-    off than KNOWN."""
+    """Print a line for each network that the arguments name; the exit status is 1 if a tensor of
+    one has a relative error above `KNOWN`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="+", help="names of models, or files of them")
     parser.add_argument("--size", type=int, help="pixels of an image, each way")

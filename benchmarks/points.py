@@ -86,7 +86,8 @@ class Row:
 
 
 def named(task: Try) -> dict[str, Any]:
-    """The fields, by name, that tell a task's point from others in the file of results."""
+    """The fields, by name, by which the file of results tells a task's point from others: its
+    layer, family, form and parameters."""
     form = task.form
     return {
         "layer": form.layer,

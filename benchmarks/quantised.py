@@ -31,7 +31,7 @@ TFLITE = {
 
 def asked(k: int, seed: str) -> Iterator[tuple[str, Quantised, str, Numbers]]:
     """The parts of random case k: for each operator, its name, the convolution that it is run on,
-    the program's result as text, and the right numbers."""
+    the text of the term that makes a result of a sum, and the right numbers."""
     onnx, tflite = drawn(Random(f"{seed} {k}")), drawn(Random(f"{seed} tflite {k}"), tflite=True)
     yield "QLinearConv", onnx, ONNX_RESULT, onnx.by_onnx()
     yield "ConvInteger", onnx, "acc - bias", onnx.sums_by_onnx()

@@ -100,8 +100,8 @@ class Geometry:
         return _numbers(evaluate(back, {"weights": own_kernels, "cotangent": cotangent}))
 
     def by_torch(self) -> np.ndarray:
-        """PyTorch's result; channels come last. PyTorch crops as much at both ends of a dimension,
-        so that what `pads` asks for beyond that is cropped afterwards."""
+        """PyTorch's result; channels come last. PyTorch crops equally many elements at both ends of
+        a dimension, so those that `pads` asks for beyond that are cropped afterwards."""
         least = [max(0, min(pair)) for pair in self.pads]
         out = CONVOLVE_BACK[self.d](
             torch.tensor(self.x)[None],

@@ -99,8 +99,8 @@ def explore(
     A run is for a device that is here, or for the profile of one that is not. Further keywords are
     the fields of `Options`: plain values, or text as on the command line (`max_memory="64MiB"`).
     `records` is the file of records that the run begins from and adds to: None is the user's own,
-    False is none. `live` serves the report on this machine while the run goes on, on a port if it
-    is one; its address is printed.
+    False is none. With `live` the report is served on this machine while the run goes on: on the
+    port of that number, or on any that is free if it is True; its address is printed.
     """
     asked, source = Options.of(**options), source_of(program)
     name = source.program(asked).name

@@ -86,7 +86,8 @@ class BoardPool:
             yield from self.results()
 
     def connections(self) -> "list[Connection[Any, Any]]":
-        """The connection to the board, which can be read once the board has answered."""
+        """A list of the one connection to the board, which can be read once the board has
+        answered."""
         return [self._connection]
 
     def finished(self) -> list[Done[Any, Any]]:

@@ -70,8 +70,9 @@ class Products:
         return None if spread is None else 2 * spread / sqrt(chip) + self.results + self.others
 
     def _spread(self, m: int) -> float | None:
-        """The product Ho Wo Co Ci (m + r - 1) r / m for windows of r × r with step 1, where Co × Ho
-        × Wo results are sums over Ci channels; None for other windows."""
+        """The number Ho Wo Co Ci (m + r - 1) r / m, to which Winograd's traffic is proportional,
+        for windows of r × r with step 1, where Co × Ho × Wo results are sums over Ci channels; None
+        for other windows."""
         sizes = {w.size for w in self.windows}
         if len(self.windows) != 2 or len(sizes) != 1 or any(w.step != 1 for w in self.windows):
             return None

@@ -72,8 +72,8 @@ def builder(
     half_arithmetic: bool = False,
     unsigned_addresses: bool = False,
 ) -> Builder:
-    """The builder for a device (None: for one that is not here), made once in each build worker;
-    the other arguments are the builder's fields."""
+    """The builder for a device (None: for one that is not here), with these values of its other
+    fields; each build worker makes one."""
     session = None if device is None else open_device(device)
     return Builder(session, max_work_group, half_arithmetic, unsigned_addresses)
 
@@ -84,8 +84,8 @@ def setup_for(
     half_arithmetic: bool = False,
     unsigned_addresses: bool = False,
 ) -> "partial[Builder]":
-    """The function that makes a `Builder` without arguments, for a worker to run when it starts;
-    the arguments are those of `builder`."""
+    """A function without arguments that calls `builder` with these; a worker runs it when it
+    starts."""
     return partial(builder, device, max_work_group, half_arithmetic, unsigned_addresses)
 
 

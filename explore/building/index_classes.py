@@ -42,15 +42,16 @@ DENSE = 4  # numbers in a range of so many times as many are counted without sor
 
 @dataclass(slots=True)
 class Parts:
-    """The state in which indices are divided into inner + outer: `items` are the ids of work-items,
-    which inner indices hold, and `parameters` has the parameter that was made for each outer
-    index."""
+    """The state in which indices are divided into inner + outer: inner ones hold ids of work-items
+    (`items`) and parameters, outer ones all other variables. `parameters` has, by outer index, the
+    parameter by which inner indices refer to it."""
 
     items: frozenset[str]  # the variables of work-items
     parameters: dict[Index, Index] = field(default_factory=dict)
 
     def apart(self, x: Index) -> Apart:
-        """The index x divided into an inner and an outer part, whose sum is x."""
+        """The index x as a pair of indices whose sum is x: an inner one, of ids of work-items and
+        of parameters, and an outer one, of all other variables."""
         inner, outer = constant(0), constant(x.constant)
         for atom, k in x.terms:
             i, o = self._atom(atom)
@@ -58,15 +59,16 @@ class Parts:
         return inner, outer
 
     def undecided(self, guard: Index) -> Index:
-        """An inner index that is at least 0 exactly where `guard` is."""
+        """An index that is at least 0 exactly where `guard` is, and that has no variables but ids
+        of work-items and parameters."""
         i, o = self.apart(guard)
         never = None if i.hi is None else -i.hi - 1
         always = None if i.lo is None else -i.lo
         return i + self.parameter(clipped(o, never, always))
 
     def parameter(self, u: Index) -> Index:
-        """The variable that stands in inner indices for the outer index u, the same for the same u;
-        the constant itself if u has one value."""
+        """The variable (a parameter) by which inner indices refer to u, an index without ids of
+        work-items; the same for the same u. If u has one value, that constant."""
         if u.lo is not None and u.lo == u.hi:
             return constant(u.lo)
         if u not in self.parameters:
@@ -95,7 +97,8 @@ class Parts:
         raise AssertionError(f"expected an atom of several variables, found {atom.key}")
 
     def _nearer(self, less: bool, x: Apart, y: Apart) -> Apart:
-        """The minimum (or, unless `less`, the maximum) of two indices, as inner + outer.
+        """The minimum (or, unless `less`, the maximum) of two indices x and y, each of them and the
+        result as a pair (inner, outer).
 
         With u the difference of the outer parts, min(i, j + u) = j + u if u ≤ i − j, else i. So u
         only matters between the least and the greatest i − j, and is clipped to that range.
@@ -119,9 +122,10 @@ def clipped(u: Index, low: Bound, high: Bound) -> Index:
 
 
 def classes(parameters: Mapping[Index, Index], counts: Mapping[str, int]) -> tuple[Values, Numbers]:
-    """The distinct combinations of the values of the parameters (each given with the outer index
-    that it stands for), a column for each parameter; and the number of choices of the outer
-    variables in each class. A variable takes as many values, from 0 on, as `counts` says."""
+    """The distinct combinations of the values of the parameters, a column for each, and the number
+    of choices of the outer variables (of groups and loops) that give each combination. `parameters`
+    has the index of outer variables that each parameter stands for; a variable takes as many
+    values, from 0 on, as `counts` says."""
     values: dict[str, Numbers] = {}
     named = frozenset[str]().union(*(u.names for u in parameters))
     times = np.full(1, prod(n for name, n in counts.items() if name not in named), np.int64)

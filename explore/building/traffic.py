@@ -68,8 +68,8 @@ def kernel_traffic(kernel: Kernel) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """The ids of groups and of items in a group, with their numbers, and the index that spells each
-    global id by them."""
+    """The ids of groups and those of items in a group, each with the number of its values; and, for
+    each global id, the index that spells it by them."""
 
     groups: dict[str, int]
     items: dict[str, int]
@@ -77,7 +77,8 @@ class Ids:
 
 
 def _ids(kernel: Kernel, found: Footprint) -> Ids:
-    """The ids of a kernel; every global id is spelled as a group's and an item's."""
+    """The ids of a kernel with the footprint `found`; every global id is spelled by a group's id
+    and an item's."""
     ids = Ids(dict(found.groups), dict(found.locals), {})
     for i in kernel.ids:
         if i.kind == "global" and i.name not in found.respelled:
@@ -106,8 +107,7 @@ def _moved(ids: Ids, a: Access) -> int:
 
 
 def guards(where: Where) -> list[Index]:
-    """The indices by which the conditions `where` are told: the conditions hold where all these
-    indices are at least 0."""
+    """Indices that are all at least 0 exactly where the conditions `where` hold."""
     denied = [reduce(maximum, [-part - 1 for part in c.parts]) for c in where.denied]
     return [*where.given, *denied]
 
@@ -115,9 +115,10 @@ def guards(where: Where) -> list[Index]:
 def _different(
     inner: Index, guards: Sequence[Index], values: Values, shape: tuple[int, int]
 ) -> Numbers:
-    """The number of different elements that each row asks for: an entry of a row asks for the
-    element with the index `inner`, if all guards are at least 0 there. The rows have this shape,
-    and `values` are those of the variables."""
+    """The number of different elements that each row asks for. An entry of a row asks for the
+    element whose index is the value of `inner` there, unless a guard is below 0 there. `shape` is
+    the number of rows and that of entries, and `values` has the values of the variables at each
+    entry."""
     asked, holds = np.broadcast_to(values_of(inner, values), shape), np.ones(shape, dtype=bool)
     for guard in guards:
         holds &= values_of(guard, values) >= 0

@@ -85,9 +85,10 @@ def _failures(made: Iterable[Record]) -> Counter[str]:
 def _environment(
     before: Environment, options: Options, device: Device, launch_ns: float, made: list[Record]
 ) -> Environment:
-    """The environment of the new run: that of the run `before`, on the device, with `launch_ns` as
-    the time of an empty launch. Its limits are the profile's, as far as the device allows, so that
-    variants are made as they were."""
+    """The environment of the new run, which begins with the records `made`: that of the run
+    `before`, but on the device, with `launch_ns` as the time of an empty launch. Its limits are
+    those of the old run's profile, as far as the device allows, so that variants are made as they
+    were."""
     profile = fitted(stored_profile(before, options), device)
     numbers, bounds = numbers_of(profile), before.bounds
     limited = replace(options, limits=tuple((n, tuple(v)) for n, v in numbers.items()))

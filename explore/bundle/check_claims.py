@@ -164,7 +164,8 @@ class _Judge:
 
     def _wrong(self, rounding: float) -> Iterator[str]:
         """Messages on what is wrong with the results for inputs of whole numbers; none if they are
-        right. `rounding` is as in `outcome`."""
+        right. `rounding` is the error, in machine epsilons, that the variant's form may cause in
+        them."""
         for k, buffer in enumerate(self._outputs):
             right = self.program.right.exact
             if right is None:

@@ -24,8 +24,9 @@ STAGES: tuple[Stage, ...] = ("build", "run")
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The device that a board claims to have, the program and the inputs that it was given, and the
-    time of an empty launch."""
+    """The device that a board claims to have, the hash of the program that it was given, those of
+    its inputs (`inputs` of real numbers, `whole` of whole ones), and the time of an empty
+    launch."""
 
     device: Device
     program: str

@@ -36,8 +36,9 @@ ASKED = 180.0  # seconds for the limits of a device
 @dataclass(slots=True)
 class Cluster:
     """A cluster as a run uses it; `client` is Dask's, and `note` prints messages. Each worker is
-    asked once which version and devices it has; until it answers, `_asked` holds a future for
-    it."""
+    asked once which version and devices it has: `_asked` holds the future of its answer, and
+    `_hired` the worker as it describes itself (None: it cannot work for this run), both by
+    address."""
 
     client: Any
     note: Callable[[str], None]

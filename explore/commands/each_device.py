@@ -80,8 +80,8 @@ def explored_on_each(
 
 
 def shifts(targets: Sequence[Target]) -> list[list[int]]:
-    """The numbers of targets in groups that are explored one after the other: first all that builds
-    do not disturb, together; then each of the others alone."""
+    """The targets, by position, in groups that are explored one after the other: first, together,
+    all that builds do not disturb; then each of the others alone."""
     calm = [n for n, target in enumerate(targets) if not target.disturbed_by_builds]
     others = [[n] for n, target in enumerate(targets) if target.disturbed_by_builds]
     return [*([calm] if calm else []), *others]

@@ -174,7 +174,8 @@ def _placed(plan: Plan, some: Sequence[Buffer]) -> str:
 
 def _loaded(b: Buffer, places: Mapping[str, tuple[str, int]], weights_bytes: int) -> str:
     """The statements of the demo that load the constant b, or make a buffer on the device for b,
-    with its contents if it is an input. `places` and `weights_bytes` are as in `library`."""
+    with its contents if it is an input. `places` has the files with contents, and where those of a
+    buffer begin there; the file of constants has `weights_bytes`."""
     file, at = places.get(b.name, ("", 0))
     whole = weights_bytes if b.role is Role.CONST else b.bytes
     read = f'part("../{file}", {at}, {b.bytes}, {whole})'

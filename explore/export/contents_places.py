@@ -47,8 +47,8 @@ def weights_bytes(plan: Plan, places: Mapping[str, Place]) -> int:
 
 
 def with_place(said: Mapping[str, Any], places: Mapping[str, Place]) -> Mapping[str, Any]:
-    """The fields `said` that `plan.json` has for a buffer, and the place of its contents if it has
-    one."""
+    """The fields `said` of a buffer in `plan.json`, with the place of the buffer's contents added,
+    if it has one."""
     place = places.get(said["name"])
     return said if place is None else {**said, "file": place.file, "at": place.at}
 

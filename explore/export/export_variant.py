@@ -208,9 +208,9 @@ def refuse_names(plan: Plan) -> None:
 
 
 def refuse_occupied(folder: Path, ours: str, inner: Sequence[str]) -> None:
-    """Raise a UserError for a folder that already holds something else. That is a folder with files
-    among which there is none called `ours`, by which an export is known, or one where a place in
-    `inner` is a link."""
+    """Raise a UserError for a folder into which an export must not be written: it holds files, but
+    none called `ours`, by which an earlier export is known; or one of the places `inner` in it is a
+    link."""
     try:
         if folder.exists() and not folder.is_dir():
             raise UserError(f"expected a folder, found the file {folder}")

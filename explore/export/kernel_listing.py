@@ -72,9 +72,9 @@ def _is_made(k: Kernel, role: Role, name: str, plan: Plan) -> bool:
 
 
 def _purpose(made: str, roles: Mapping[str, Role], after: bool, product: bool) -> str:
-    """The purpose of the kernel that makes the buffer `made`, in a few words. `after` is true if
-    the kernel reads products, and `product` if what it makes is a product of transformed arrays, or
-    made of such products."""
+    """The purpose of the kernel that makes the buffer `made`, in a few words; `roles` are those of
+    the plan's buffers. `after` is true if the kernel reads products, and `product` if what it makes
+    is a product of transformed arrays, or made of such products."""
     found = MADE.fullmatch(made)
     if found:
         of = "input" if roles[made] is Role.TEMPORARY else found["of"]

@@ -42,7 +42,8 @@ static const struct {{
 
 
 def tables(plan: Plan) -> str:
-    """The C text of a plan's buffers and kernels, with what a library needs of them."""
+    """The C text of a plan's buffers (role, bytes, place in the arena) and kernels, and of how many
+    there are, for a library."""
     roles = ", ".join(role.name for role in Role)
     buffers = "".join(
         f"  {{{b.role.name}, {b.bytes}u, {b.offset or 0}u}}, /* {b.name} */\n" for b in plan.buffers

@@ -176,8 +176,8 @@ def _luck(record: Record) -> float:
 
 
 def _behind(record: Record, best: Sequence[Record]) -> float:
-    """The ratio of a record's time to the least time in `best` with no more memory; 0 if none has
-    so little."""
+    """The ratio of a record's time to the least time among those of `best` that take no more memory
+    than the record; 0 if there are none."""
     memory, time_ns = record.memory_bytes or 0, record.time_ns or 0.0
     there = [r.time_ns or 0.0 for r in best if (r.memory_bytes or 0) <= memory]
     return time_ns / min(there) if there else 0.0

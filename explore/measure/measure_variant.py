@@ -143,8 +143,8 @@ def turns_of(size: int) -> int:
 def setup_for(
     device: Device, program: Program, seed: int, reference: Path, max_error: float
 ) -> "partial[Meter]":
-    """The function that makes a `Meter` from no arguments, for a worker to run when it starts; the
-    arguments are those of `meter`."""
+    """A function without arguments that calls `meter` with these; a worker runs it when it
+    starts."""
     return partial(meter, device, program, seed, reference, max_error)
 
 
@@ -221,8 +221,8 @@ def _wrong(exact: Expected, out: Array, rounding: float) -> Failed | None:
 
 
 def _timed(state: Meter, checked: Built, task: Measure, seen: Sequence[float]) -> Measured:
-    """The times of a checked plan: device times only, if these and the checked runs (`seen`) show
-    that it is hopeless."""
+    """The times of a checked plan, by the device's clock alone if this and the times of its checked
+    runs (`seen`) show that it is hopeless, else end to end, too."""
     pace = state.yardstick.reading()
     ceiling = _ceiling_now(task, pace)
     if ceiling is not None and hopeless(seen, ceiling):
@@ -282,8 +282,8 @@ def _kernels(timing: Timing) -> tuple[float, ...]:
 
 
 def _again(state: Meter, task: Again) -> Passes:
-    """The readings of plans, each pass over all plans, so that a slow minute affects all of
-    them."""
+    """The readings of a task's plans, pass by pass: each pass runs every plan, so that a slow
+    minute affects all of them."""
     found: list[list[Reading]] = [[] for _ in task.plans]
     kernels: list[tuple[float, ...]] = []
     paces = [state.yardstick.reading()]

@@ -45,8 +45,8 @@ class Expected:
     rounding: float = 0.0
 
     def lost(self, out: Array) -> float:
-        """The largest error of `out`, relative to the scale or, if that is larger, to the largest
-        output."""
+        """The largest error of `out`, relative to the scale, or to the largest right output if that
+        is larger."""
         return _relative(_largest(_off(out, self.output)), max(self.scale, _largest(self.output)))
 
     def agrees(self, out: Array, rounding: float) -> bool:
@@ -140,9 +140,9 @@ def expected_parts(program: Program, inputs: Mapping[str, Array]) -> tuple[Expec
 
 
 def _scaled(output: Array, size: Array, narrow: Format | None) -> Expected:
-    """The expected output `output`, with its scale: the largest of the numbers `size`, which are as
-    large as the output could be. `narrow` is the narrowest format that it is computed in (None:
-    none narrower than float)."""
+    """The expected output `output`, with its scale: the largest number in `size`, which is the
+    output if no input had a sign and nothing were subtracted. `narrow` is the narrowest format that
+    it is computed in (None: none narrower than float)."""
     scale = _largest(size)
     scale = scale if np.isfinite(scale) else 0.0
     rounding = 0.0 if narrow is None or scale <= 2.0**narrow.digits else _unit(narrow) / EPSILON

@@ -56,7 +56,8 @@ def reference_in_time(
 
 
 def _stored(asked: Asked) -> tuple[Path, str] | Failed:
-    """The file and its hash; a UserError or Unsupported becomes a failure. The worker runs this."""
+    """The file with the reference that a task asks for, and its hash; a UserError or Unsupported
+    becomes a failure. The worker runs this."""
     try:
         file = stored_reference(asked.program, asked.seed, asked.folder, asked.sha256)
     except UserError as error:

@@ -59,8 +59,9 @@ class Chooser:
 
     @staticmethod
     def of(layers: Layers, options: Options) -> "Chooser":
-        """The programme, from the options of each of the network's programs. A layer whose result
-        is a part of a concatenation writes it there at once, if the layer can."""
+        """The 0-1 programme of a network, from its layers and the options of each of its programs.
+        A layer whose result is a part of a concatenation writes it there at once, if the layer
+        can."""
         layers, of_layers = without_copies(layers, [options[x.program] for x in layers.layers])
         live = LiveTensors.of(layers)
         moments = tuple(
@@ -75,10 +76,11 @@ class Chooser:
         return self._choice_of(chosen)
 
     def within(self, budget: int) -> Choice:
-        """The fastest choice whose plan takes at most `budget` bytes; a UserError says what the
-        least is, if there is none.
+        """The fastest choice whose plan takes at most `budget` bytes; if there is none, a UserError
+        says what the least is.
 
-        Should an arena be larger than its bound, a smaller budget is asked for in turn.
+        The programme decides by the arena's bound. If a choice's arena is larger than that, so that
+        its plan takes too many bytes, the programme is solved again for a smaller budget.
         """
         asked, bound = budget, 0.0
         for _ in range(TRIES):
@@ -146,8 +148,9 @@ class Chooser:
         return self.outside + sum(o.kept_bytes for o in chosen) + worst
 
     def _solved(self, budget: int | None) -> tuple[list[int], float] | None:
-        """The numbers of the options that take the least time within a budget (None: that take the
-        least memory), and the gap that is left; None if no choice is within the budget."""
+        """The numbers of the options, one for each layer, that take the least time within a budget
+        (None: that take the least memory), and the share of that by which another choice might
+        still be better; None if no choice is within the budget."""
         from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
 
         every = [(l, o) for l, each in enumerate(self.options) for o in range(len(each))]

@@ -59,8 +59,8 @@ def _renamed(kernel: Kernel, names: Mapping[str, str]) -> Kernel:
 
 
 def _arranged(kernels: Sequence[Kernel], buffers: Mapping[str, Buffer], memory: int) -> Plan:
-    """The plan of these kernels and buffers, with an arena for all temporaries; it is said to take
-    at least `memory` bytes."""
+    """The plan of these kernels and buffers, with an arena for all temporaries. It states the bytes
+    that it takes, or `memory` if that is more."""
     runs = [k for k in kernels if not k.prepack]
     lives = {}
     for b in buffers.values():

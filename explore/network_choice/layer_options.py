@@ -110,8 +110,8 @@ def _candidates(program: Program, target: Target) -> Candidates:
 def _first(
     found: Candidates, order: Sequence[int], target: Target, session: Session | None
 ) -> list[Option]:
-    """A list of the first of the candidates, in this order, that can be built (in `session`, if
-    there is one) and proved; empty if several fail."""
+    """The first candidate, in this order, that can be built (in `session`, if there is one) and
+    proved, as an option; the list is empty if the first few cannot."""
     builder = Builder(session, target.profile.group_items, target.profile.half_arithmetic)
     for n in order[:BUILT]:
         made = make(builder, found.task(n))

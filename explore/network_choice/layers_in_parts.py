@@ -57,7 +57,8 @@ def _placed_parts(
 
 
 def placed(option: Option, part: Part) -> Option | None:
-    """The option that writes its result into a part of a larger array; None if it cannot."""
+    """The option changed so that it writes its result into a part of a larger array; None if this
+    cannot be done."""
     plan = option.plan
     (out,) = (b for b in plan.buffers if b.role is Role.OUTPUT)
     makes = [n for n, k in enumerate(plan.kernels) if out.name in k.arguments]

@@ -42,8 +42,8 @@ def _once(layer: Layer, tensor: str) -> bool:
 
 
 def _replaced(plan: Plan, read: str) -> dict[int, Kernel] | None:
-    """The kernel of a plan changed so that it writes the output over the parameter `read`, by the
-    number of the kernel that it replaces; None if this cannot be done.
+    """A kernel of a plan, by its number, changed so that it writes the output over the parameter
+    `read`; None if this cannot be done.
 
     None, too, if kernels read the parameter only before the output is begun: then the two share
     storage by their lives, and no kernel has to be replaced.

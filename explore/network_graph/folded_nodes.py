@@ -61,9 +61,9 @@ class _Folding:
             self.ranks[node.outputs[0]] = rank
 
     def _function_of_one(self, node: Node) -> Node:
-        """The node as a function of a single tensor, in place of itself and the nodes between it
-        and that tensor. It stays as it is if it is no such function, if other nodes read what the
-        nodes between make, or if one operator computes it anyway."""
+        """The node as a function of a single tensor, which takes the place of the node and of the
+        nodes between that tensor and it. The node as it is, if it computes no such function, if
+        other nodes read what the nodes between make, or if its own operator is such a function."""
         found = function_of_root(node, self.makers, self.constants, self.ranks)
         if found is None:
             return node
@@ -105,9 +105,9 @@ class _Folding:
         return conv, replace(conv, inputs=(conv.inputs[0], *made), outputs=node.outputs)
 
     def _scaled(self, node: Node) -> tuple[Node, Node] | None:
-        """A pair: the convolution or batch normalisation before `node`, a product or sum with a
-        constant for each channel, and the same with `node` folded into it; None if `node` is no
-        such thing."""
+        """If `node` multiplies by, or adds, a constant for each channel, and a convolution or batch
+        normalisation stands before it: that one as it is, and with `node` folded into it. None for
+        any other node."""
         if node.operator not in ("Mul", "Add") or len(node.inputs) != 2:
             return None
         for name, other in (node.inputs, node.inputs[::-1]):

@@ -77,7 +77,8 @@ class Layers:
         return self.same_as.get(name, name)
 
     def made_bytes(self, layer: Layer) -> int:
-        """The bytes that a layer makes: its output, or a part of it."""
+        """The bytes that a layer writes: those of its output, or of the part of it that the layer
+        makes."""
         size, part = self.tensors[layer.output].kind.bytes, layer.into
         return size if part is None else size // part.whole * part.each
 
@@ -153,9 +154,9 @@ def _with_axes(node: Node, t: Tensor | None) -> Tensor | None:
 
 
 def _last(node: Node, inputs: "list[Tensor | None]") -> bool:
-    """True if a node's result is best stored with its channels last. That is so for operators on
-    images, and for what is computed number by number of such tensors; `inputs` are the tensors that
-    the node reads."""
+    """True if a node's result is best stored with its channels last: the node's operator is one on
+    images, or it computes number by number of a tensor that is stored so. `inputs` are the tensors
+    that the node reads."""
     varying = [t for t in inputs if t is not None and t.array is None]
     if not varying or len(varying[0].shape) not in (3, 4, 5) or node.operator in IN_ONNX_ORDER:
         return False

@@ -153,7 +153,7 @@ def _openvino(task: Opened) -> Callable[[], Run]:
 
 def engine_named(name: str) -> EngineName:
     """The name of an engine other than convlift, as a user wrote it; a UserError if there is no
-    such engine, or says what to install if it is not here."""
+    such engine, or if it is not installed (it then says what to install)."""
     from importlib.util import find_spec
 
     demand_one("engine", name, tuple(INSTALL))

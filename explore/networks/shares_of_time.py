@@ -29,8 +29,8 @@ def weights(layers: Layers, limits: Mapping[str, float | None]) -> list[float]:
 def within(asked: Options, left_s: float | None, w: float, rest: Sequence[float]) -> Options:
     """The options `asked`, changed for the search of one program of a network. When `left_s`
     seconds are left for this program, of weight w, and for programs with the weights `rest`, it
-    gets its share of this time, and no more variants than can be tried in it; if that is None, time
-    has no limit, and nothing is changed."""
+    gets its share of this time, and no more variants than can be tried in it. If `left_s` is None,
+    time has no limit, and nothing is changed."""
     if left_s is None:
         return asked
     total = w + sum(rest)

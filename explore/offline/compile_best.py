@@ -153,8 +153,9 @@ def _promising(records: Sequence[Record], count: int) -> list[int]:
 
 
 def _in_layers(records: Sequence[Record], left: list[int], count: int) -> list[int]:
-    """Numbers of records, at most `count` of those that are `left`: first those on the front of
-    these records, then those on the front of the rest, and so on."""
+    """The numbers of at most `count` of the records with the numbers `left`: first those that no
+    other of them beats in predicted time and memory, then those that no other of the rest beats,
+    and so on."""
     found = list[int]()
 
     def cost(i: int) -> tuple[float, float]:

@@ -59,7 +59,8 @@ def _cast(node: Node, xs: Sequence[Array]) -> Array:
 
 
 def _axes(node: Node, xs: Sequence[Array]) -> tuple[int, ...]:
-    """The axes of a node: from its attribute (older opsets) or its input (newer ones)."""
+    """The axes that a node is to work on: those of its attribute `axes` (older opsets), or the
+    numbers in its second input (newer ones); `xs` are its inputs."""
     given = node.attributes.get("axes", xs[1] if len(xs) > 1 else ())
     return tuple(int(a) for a in np.ravel(np.asarray(given)))
 

@@ -10,8 +10,8 @@ from ir.errors import UserError
 
 def demand_fits_schema(proto: Any, title: str, opset: int) -> None:
     """Refuse a node (a `NodeProto` of ONNX's own operators) that is not as version `opset` of the
-    operators defines it; messages call the node `title`. If that version does not define the
-    operator, others refuse it."""
+    operators defines it; messages call the node `title`. An operator that this version does not
+    define is let through: later stages refuse it."""
     try:
         schema = onnx.defs.get_schema(proto.op_type, opset, "")
     except onnx.defs.SchemaError:

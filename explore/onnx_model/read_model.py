@@ -43,7 +43,8 @@ def _loaded(path: Path) -> Any:
 
 
 def graph_of(model: Any, folder: Path, shapes: Shapes) -> Graph:
-    """The graph of a `ModelProto` whose file lies in `folder`."""
+    """The graph of a `ModelProto` whose file lies in `folder`; `shapes` gives the shapes of inputs
+    by name, where the model leaves their sizes open."""
     graph = model.graph
     if graph.sparse_initializer:
         raise Unsupported("expected dense weights, found sparse ones in the model")

@@ -151,16 +151,17 @@ def over_tensors(site: Site, tensors: Sequence[Tensor], of: Text, dtype: str) ->
 @dataclass(frozen=True, slots=True)
 class _Operand:
     """An operand of a function that is applied number by number: a single number (`dims` is None),
-    or a tensor with its sizes in the order in which the result's axes are stored. `view` is the
-    order of its own axes, if it is stored in another one."""
+    or a tensor with its sizes in the order in which the result's axes are stored. `view` brings the
+    axes from the order in which the operand is stored to that of the result (None: they are the
+    same)."""
 
     tensor: Tensor
     dims: tuple[int, ...] | None  # None: one number, written in the program
     view: Order | None = None  # the order of its axes, where it is stored in another one
 
     def named(self, site: Site, axes: Sequence[tuple[int, int]]) -> "tuple[str, tuple[int, ...]]":
-        """The text of the operand, and its sizes along the merged `axes` (none for a single
-        number)."""
+        """The text of the operand, and its sizes along `axes`, each a range of axes that are
+        treated as one; no sizes for a single number."""
         t = self.tensor
         if self.dims is None:
             assert t.array is not None

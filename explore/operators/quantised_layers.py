@@ -226,7 +226,8 @@ def _product(
 ) -> Step:
     """The step of a product of matrices of bytes, with results of the type `dtype`. `inputs` are
     the numbers of the inputs for the second matrix, and the zero points of the first and the
-    second; `made` are the two texts of `_requantised`."""
+    second. `made` are two texts: the function that makes a result of a scale and a sum, and the
+    scales (None: the function ignores its scale)."""
     second, left_zero, right_zero = inputs
     _demand_bytes(site, 0, second)
     a, b = site.tensor(0), site.tensor(second)

@@ -68,8 +68,8 @@ class Step:
     only parameter, unchanged in memory.
 
     `parts`, if any, are two steps that make the same tensor one after the other: the first
-    parameter of the second is the result of the first. `lengths` are those of a concatenation: a
-    row of the result is as many numbers of each parameter, one parameter after the other."""
+    parameter of the second is the result of the first. `lengths`, of a concatenation, tell how many
+    numbers each parameter gives to a row of the result, one parameter after the other."""
 
     kind: Kind
     last: bool

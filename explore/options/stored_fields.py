@@ -131,7 +131,8 @@ class Fields:
         return (Fields.of(entry.values["value"], entry.what) for entry in self.each(name, most))
 
     def named(self, most: int = 1000) -> "Iterator[str]":
-        """The names in an object that maps plain names to values."""
+        """The names of the fields; raises Damaged if there are more than `most`, or if one is not a
+        plain name."""
         if len(self.values) > most:
             raise Damaged(f"{self.what}: expected at most {most} names, found {len(self.values)}")
         for name in self.values:

@@ -70,8 +70,8 @@ class Told:
         }
 
     def details(self) -> dict[str, Any]:
-        """The details that a page shows when a variant is opened, for each variant in the order of
-        `drawn`, as JSON data."""
+        """The details that a page shows when a variant is opened, as JSON data: for each variant,
+        in the order in which `drawn` has them."""
         return _details(latest(self.records))
 
 

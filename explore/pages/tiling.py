@@ -70,7 +70,8 @@ def _kernel(launch: Kernel, arguments: Sequence[Buffer]) -> dict[str, Any] | Non
 
 
 def _neighbours(group: Size, groups: Size) -> Iterator[Size]:
-    """The ids of a work-group and of the groups beside it, in order."""
+    """The ids of a work-group and of the groups next to it along each dimension, in ascending
+    order; `groups` is how many groups there are."""
     near = (range(max(0, g - 1), min(n, g + 2)) for g, n in zip(group, groups, strict=True))
     yield from product(*near)
 

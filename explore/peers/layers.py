@@ -70,8 +70,8 @@ class Layer:
         return np.transpose(out if self.batched else out[0], self.back)
 
     def meant(self, out: Array, wanted: Array, same: float) -> "Layer | None":
-        """This layer, with or without a ReLU, if `out`, its output before a ReLU, then has a
-        relative error below `same` against `wanted`; else None."""
+        """This layer, or the same with a ReLU, whichever has a relative error below `same` against
+        `wanted`; None if neither has. `out` is the layer's output without a ReLU."""
         made = self.as_written(out)
         if made.shape != wanted.shape:
             return None

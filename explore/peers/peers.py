@@ -114,8 +114,8 @@ def one_pass(rival: Rival, _: int) -> Timed | Failed:
 
 
 def _ours(device: Workers, plans: Sequence[Plan]) -> Passes | Failed:
-    """The result of one pass over our plans, with the yardstick. The peer's pass before or after it
-    is taken to be at the same pace."""
+    """The result of one pass over our plans, with the yardstick, by the worker `device`. The peer's
+    pass before or after it is taken to be at the same pace."""
     device.submit(Again(tuple(plans), passes=1), timeout=LIMIT)
     (done,) = device.results()
     found: Passes | Failed = done.result

@@ -69,8 +69,8 @@ def tell() -> None:
 
 
 def beside(grown: int, made: int) -> int:
-    """The bytes that a run takes beside its result of `made` bytes; 0 if they are within the error
-    of measurement."""
+    """The bytes that a run takes beside its result of `made` bytes, if the process grew by `grown`
+    bytes; 0 if they are within the error of measurement."""
     return grown - made if grown - made > PAGES else 0
 
 

@@ -73,7 +73,8 @@ def _double(layer: Layer) -> Array:
 
 @contextmanager
 def exactly(precision: str) -> Iterator[None]:
-    """A context in which float products are exact, or made in TF32 if that is the precision."""
+    """The context in which products of floats are made in TF32 if `precision` is `tf32`, and
+    exactly for any other."""
     import torch
 
     matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn

@@ -76,7 +76,7 @@ def entry_of(record: Record, subject: Subject, place: Place, version: str) -> En
 
 
 def packed(entry: Entry) -> bytes:
-    """The details of an entry, compressed."""
+    """The details of an entry, compressed: its record, its memory, and the key of its kernels."""
     fields = to_json(entry.record) | {
         "memory_bytes": entry.memory_bytes,
         "workspace_bytes": entry.workspace_bytes,

@@ -94,8 +94,8 @@ def identity_of(program: Program) -> Identity:
 
 
 def _with(p: Pattern, bound: Mapping[str, int]) -> Mapping[str, int]:
-    """The numbers of the variables in scope inside a pattern: those of `bound`, to which the
-    pattern's own variables are added; they replace those of the same names."""
+    """The numbers of all variables, by name, that are in scope where a pattern has bound its own:
+    those in `bound`, and new numbers for the pattern's, which hide others of the same names."""
     depth = max(bound.values(), default=-1) + 1
     return {**bound, **{v.name: depth + i for i, v in enumerate(variables(p))}}
 

@@ -196,9 +196,9 @@ class RecordBook:
     # ---- its size
 
     def forget(self, *, other_than: str | None = None, before: float = 0.0) -> int:
-        """Forget all entries and facts of devices but those of the version `other_than`, if it is
-        given, and those found before the time `before` in seconds since 1970; returns how many
-        entries were forgotten."""
+        """Forget all entries and facts of devices that are of another version than `other_than`
+        (None: of no version), and all that were found before the time `before`, in seconds since
+        1970; returns how many entries were forgotten."""
         with self._changing():
             gone = self._connection.execute(
                 "DELETE FROM entry WHERE version != coalesce(?, version) OR unix_s < ?",

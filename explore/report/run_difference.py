@@ -60,9 +60,9 @@ class Difference:
         return [*self._slower_points(part), *self._slower_variants(part)]
 
     def _slower_points(self, part: float) -> Iterator[str]:
-        """Lines on the points of the first run's front that the second run does not match: the
-        variant there is slower by more than the share `part`, and so is the quickest variant of the
-        second run that takes no more memory, if there is one."""
+        """Lines on those variants of the first run's front that are lost or slower by more than the
+        share `part` in the second run, and whose memory no variant of the second run uses as well:
+        the quickest there that takes no more is slower, too, or there is none."""
         still = {pair.before.variant.id for pair in self.both if not pair.slower(part)}
         for before, after in self.fronts:
             if before.variant.id in still:

@@ -58,7 +58,8 @@ def pace_words(outcome: Measured) -> str:
 
 
 def code_words(code: KernelCode) -> str:
-    """Words on the code that a compiler made of a kernel."""
+    """The code that a compiler made of a kernel, in words: its bytes, the registers that it spills,
+    the threads that it leaves room for, and its instructions."""
     spilled = f"{code.spills}:{code.fills} spills:fills, {show_bytes(code.private_bytes)} private"
     numbers = [f"{n:g} {name.replace('_', ' ')}" for name, n in code.counts]
     items = ", ".join(f"{n:.4g} {name.replace('_', ' ')}" for name, n in code.done)

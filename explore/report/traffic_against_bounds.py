@@ -62,10 +62,11 @@ def bound_of(variant: Variant, bounds: Bounds) -> str:
 
 
 def sums_on_chip(variant: Variant, word: int = WORD) -> int:
-    """The number of results that a variant keeps on chip: those of its block, or all that a group
-    holds.
+    """The number of results that a variant keeps on chip: those of its block, but no more than its
+    groups hold numbers of `word` bytes.
 
-    Winograd's algorithm counts as all that a group holds, since its sums stay transformed.
+    For Winograd's algorithm it is all the numbers that a group holds, since its sums stay
+    transformed.
     """
     chip = (variant.chip_bytes or 0) // word
     return chip if variant.tile else min(variant.block or chip, chip)

@@ -83,8 +83,8 @@ def front(
     objectives: Sequence[Objective] = DEFAULT,
     limits: Limits | None = None,
 ) -> list[Record]:
-    """The records on the front by these objectives and within these limits, each variant's from its
-    latest round, the fastest first."""
+    """The records on the front by these objectives and within these limits, the fastest first; of
+    each variant only the record of its latest round counts."""
     spilling = not {"spills", "private"}.isdisjoint(objectives)
     found = usable(records, limits, "error" in objectives, spilling)
     return pareto(found, lambda r: tuple(_cost(r, o) for o in objectives))
@@ -113,8 +113,8 @@ def usable(
 
 def best_first(records: Sequence[Record], count: int) -> list[Record]:
     """The best records, at most `count`: first those on the front, then the front of the others,
-    and so on. After all that can be picked come those that spill registers, and last those that
-    were only ranked. Of variants with equal kernels there is one."""
+    and so on. After all that can be picked come those that spill registers, and last those whose
+    times are estimates alone. Of variants with equal kernels there is one."""
     layers = [
         *(usable(records), usable(records, spilling=True)),
         [r for r in latest(records) if _ran(r, False)],

@@ -95,7 +95,8 @@ class Candidates:
         return Task(number, form.program, self.variants[number].parameters)
 
     def certified(self, number: int) -> bool:
-        """True if a candidate's point satisfies all constraints, in whole numbers of any length."""
+        """True if a candidate's point satisfies all constraints, computed in whole numbers that
+        cannot overflow."""
         form = self.forms[self.form_of[number]]
         return allowed(form.lowered.system, dict(self.variants[number].parameters))
 

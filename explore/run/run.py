@@ -221,7 +221,11 @@ def resume(
 ) -> tuple[Run, bool]:
     """The run stored in a folder, after it has gone on and ended; and True, or False if its time
     was up before the end. It goes on on the same device, or, if `hands` own the devices `there`, on
-    one of the same kind. The other arguments are as in `start`."""
+    one of the same kind.
+
+    `records` is the record book that it begins from and adds to: a file, None for the user's own,
+    False for none. `hands` build and measure; None are this machine's. `live` is the port on which
+    the report is served meanwhile (0: any that is free; None: it is not served)."""
     hands = hands or Here()
     begun = time.monotonic()
     with Store.read(folder) as store:
@@ -253,7 +257,8 @@ def _explore(
 ) -> tuple[Run, bool]:
     """The run after exploring, and True, or False if its time was up before the end. `begun` is the
     start by the clock, so that measuring the device, deriving forms and computing the right results
-    count in the time limit; `live` is as in `start`."""
+    count in the time limit. `live` is the port on which the report is served meanwhile (0: any that
+    is free; None: it is not served)."""
     before = store.records()
     plans = TrustedPlans(store.environment, jobs=options.workers)
     if target.device is not None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class RunClock:
-    """Seconds since a run was begun, `earlier_s` of them before it was resumed."""
+    """The clock of a run, which was begun at the time `begun` and had taken `earlier_s` seconds
+    before it was resumed; this start of it may take `limit_s` seconds (None: no limit)."""
 
     limit_s: float | None
     begun: float  # by the clock: when the run was, with what it derived

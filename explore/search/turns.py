@@ -22,7 +22,7 @@ def stratified(
 
     Inside the finest strata, the candidates that are estimated to be quickest come first, but for a
     little noise drawn from `random`. A family whose quickest candidate is estimated to be slower
-    than the quickest of all joins later, a turn for each time that it is twice as slow.
+    than the quickest of all joins later: by one turn for each factor of two.
     """
     blurred = estimate + _BLUR * random.standard_normal(len(strata))
     members = [int(i) for i in np.argsort(blurred, kind="stable")]

@@ -121,14 +121,14 @@ def lowered_form(form: Form, lowering: Lowering, system: System, profile: Profil
 
 @lru_cache(maxsize=4)
 def kept(program: Program) -> Program:
-    """The first of the programs equal to this one, so that results cached in its terms serve every
-    form."""
+    """The program itself, or an equal one that was given before: so all forms share the results
+    that are cached in its terms."""
     return program
 
 
 def _within(task: Derive, lowering: Lowering) -> tuple[Lowering, int | None]:
-    """The lowering narrowed to the task's domain, and its number of points without the domain; None
-    if there is no domain."""
+    """The lowering narrowed to the task's domain, and the number of points that it has without the
+    domain; the lowering unchanged, and None, if no domain narrows it."""
     if not narrows(lowering, task.domain):
         return lowering, None
     near = narrowed(lowering, task.program, task.domain)
@@ -172,8 +172,8 @@ def worth_trying(
 def _where_busy(
     system: System, wanted: Sequence[tuple[Constraint, ...]], rungs: Mapping[str, tuple[int, ...]]
 ) -> tuple[System, Space]:
-    """The system with the first set of constraints in `wanted` that leaves any point, or with none
-    of them, and the space of its points on these rungs."""
+    """The system with the first set of constraints in `wanted` that leaves any point, or unchanged
+    if none does; and the space of its points on these rungs."""
     for wish in wanted:
         more = replace(system, constraints=(*system.constraints, *wish))
         space = _on_rungs(more, rungs)
@@ -183,8 +183,8 @@ def _where_busy(
 
 
 def _on_rungs(system: System, rungs: Mapping[str, tuple[int, ...]]) -> Space:
-    """The space of points on these rungs; if it is empty, on the whole ladder; if there are too
-    many to count, on coarse rungs."""
+    """The space of the system's points with parameters on these rungs; if it is empty, with
+    parameters anywhere on the ladder; if there are too many points to count, on coarse rungs."""
     try:
         space = enumerated(on_ladder(system, rungs), most_edges=_EDGES)
         if not space.count:
@@ -195,8 +195,8 @@ def _on_rungs(system: System, rungs: Mapping[str, tuple[int, ...]]) -> Space:
 
 
 def afforded(sample: list[Point], known: Quantities, profile: Profile) -> list[Point]:
-    """The sample of points, or only the first of them if the kernels of some take seconds to
-    compile."""
+    """The sample of points; if the kernels of some of them take seconds to compile, only a part of
+    it, from its beginning."""
     long = [p for p in sample if code_at(known, p) > profile.quick_code]
     return sample[: max(LEAST, len(sample) // SELDOM)] if long else sample
 
@@ -219,8 +219,8 @@ def busy(lowering: Lowering, profile: Profile) -> Iterator[tuple[Constraint, ...
 
 
 def _rungs(random: Random, parameters: int) -> tuple[int, ...]:
-    """The rungs of the ladder to try: all where parameters are few, some where they are many, as
-    counting takes long."""
+    """The rungs of the ladder that a form with so many `parameters` tries: all if these are few,
+    else some drawn at random, as counting takes long."""
     some = len(LADDER) if parameters < 5 else 9
     return tuple(sorted(random.sample(LADDER, some)))
 

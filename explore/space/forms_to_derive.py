@@ -104,8 +104,8 @@ def _suited(
     are not far worse than `max_error` allows (errors of products even out in sums), and they take
     the `largest` number that inputs may hold.
 
-    If the device has the instructions of none of these forms, none is suited, unless the family was
-    asked for by name (`asked`): then those forms are whose instructions the device can emulate.
+    If the device has the instructions of none of them, there are none; but if the family was asked
+    for by name (`asked`), there are those whose instructions the device can emulate.
     """
     right = (form for form in forms(p, family) if form.loses <= 2 * max_error)
     every = [form for form in right if form.largest >= largest]

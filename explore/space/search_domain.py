@@ -74,7 +74,7 @@ def _io_optimal(lowering: Lowering, source: Program) -> Iterator[Requirement]:
 
 
 def _summed(known: Amounts, lowering: Lowering) -> Amounts:
-    """The amounts of work of the sums that a lowering makes: after a transform they are matrix
-    products, without windows."""
+    """The amounts of a program's products (`known`), as they are after a lowering: if its family
+    transforms operands, the products are those of matrices, without windows."""
     fewer = FAMILIES[lowering.family].products is Products.FEWER
     return replace(known, windows=()) if fewer else known

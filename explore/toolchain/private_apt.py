@@ -112,7 +112,8 @@ class PrivateApt:
 
 
 def mirrors(sources: Iterable[str]) -> Iterator[str]:
-    """The addresses of Debian's main archive in the texts of apt's sources, of either form."""
+    """The addresses of Debian's main archive in the texts of apt's sources: lists of lines, or the
+    newer form with fields."""
     for text in sources:
         for line in text.splitlines():
             words = line.split()

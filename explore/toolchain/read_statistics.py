@@ -88,8 +88,8 @@ def of_adreno(printed: str) -> Statistics | None:
 
 
 def _named(line: str, names: dict[str, str]) -> Iterator[tuple[str, float]]:
-    """The numbers of a line, each with our name for it and once; `names` has our names by the
-    compiler's."""
+    """Pairs (name, number) for the numbers in a line of statistics, each name once; `names` has our
+    names by the compiler's, and numbers without one are left out."""
     seen = set[str]()
     for m in _COUNT.finditer(line):
         name = names.get(m[2])
