@@ -5,11 +5,11 @@ lost, and on another host.
     python -m benchmarks.cluster alike   [--variants 12]
     python -m benchmarks.cluster hosts   [--variants 24] [--cut 10]
 
-`speedup` measures variants in random order with all devices that `--own` names at once. As they are
-now built, it measures them again: for `--few-limit` seconds with all devices, and for as long with
-one device; and prints how many were measured in a second. At last it compares the times of the best
-variants on each device alone with their times while all devices are busy. The devices must be of
-one kind.
+`speedup` measures variants in random order with all devices that `--own` names at once. Then, as
+all of these are built already, it measures them again: for `--few-limit` seconds with all devices,
+and for as long with one device; and prints how many were measured in a second. At last it compares
+the times of the best variants on each device alone with their times while all devices are busy. The
+devices must be of one kind.
 
 `alike` explores a program without a cluster, and on one where three workers measure, of which one
 is killed and one is stopped in the middle; the variants and their kernels must be the same.

@@ -69,9 +69,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The measurements of a layer, which takes `flops` operations: our points, the fastest first;
-    the best point of each peer; the peers that do not apply, with the reason (`without`); and how
-    many variants were tried, in how many seconds."""
+    """The measurements of a layer, which takes `flops` operations, on a device that makes at most
+    `peak` of them a second: our points, the fastest first; the best point of each peer; the peers
+    that do not apply, with the reason (`without`); and how many variants were tried, in how many
+    seconds."""
 
     layer: str
     flops: int

@@ -39,7 +39,9 @@ class Trials:
     """A pytest plug-in that tries each mutant on those collected tests that `chosen` picks for it.
 
     `done` is called with a mutant, its answer, and the seconds of its trial; before each trial
-    `enough` is called, and True ends the trials. `jobs` mutants are tried at once.
+    `enough` is called, and True ends the trials. `jobs` mutants are tried at once. A test may take
+    a few times as long as without a mutant, and `least_s` seconds more. `top` is the folder from
+    which mutants name their files.
     """
 
     top: Path

@@ -74,7 +74,7 @@ def covering(every: list[Shape], random: Random) -> Iterator[Shape]:
 
 
 def pairs(shape: Shape) -> set[tuple[tuple[str, int], ...]]:
-    """The pairs of two sizes of a shape, each size as (name, value)."""
+    """All pairs of two sizes of a shape, each size as (name, value)."""
     return set(combinations(shape.items(), 2))
 
 

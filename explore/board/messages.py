@@ -95,7 +95,7 @@ def _is_shape(shape: list[Any]) -> bool:
 
 
 def asked(task: Measure | Again, limit: float) -> Message:
-    """The message that asks a board for a task, which may take `limit` seconds."""
+    """The message that asks a board to carry out a task, which may take `limit` seconds."""
     match task:
         case Measure():
             numbers = ("number", "ceiling_ns", "usual_ns", "build_ns", "rounding")

@@ -117,7 +117,7 @@ def serve(device: Device, host: str, port: int, token: bytes, rounds: int | None
 
 
 def _served(device: Device, connection: "Connection[Any, Any]") -> None:
-    """Serve one run on its connection until it closes that."""
+    """Serve one run on its connection until the run closes the connection."""
     pool: Pool[Any, Any] | None = None
     try:
         send(connection, Message("hello", {"version": version(), "device": device_json(device)}))

@@ -39,7 +39,7 @@ def kernel_conflicts(kernel: Kernel) -> int:
 
 
 def _waited(kernel: Kernel, a: Access) -> int:
-    """The turns that all sub-groups wait for at the access a, in all iterations."""
+    """The turns of local memory that all sub-groups wait for at the access a, in all iterations."""
     items, found = _items(kernel), footprint(kernel)
     parts = Parts(frozenset(items))
     inner, _ = parts.apart(substitute(a.index, found.respelled))
@@ -64,7 +64,8 @@ def _items(kernel: Kernel) -> Values:
 
 
 def _of_lanes(index: Words, holds: Words, a: Access) -> Words:
-    """The turns that the sub-groups of a group wait for at the access a, for each row of `index`.
+    """The turns of local memory that the sub-groups of a group wait for at the access a, for each
+    row of `index`.
 
     A row has the element that each work-item accesses, in one iteration of one group; `holds` tells
     which of them make the access.

@@ -84,8 +84,8 @@ def setup_for(
     half_arithmetic: bool = False,
     unsigned_addresses: bool = False,
 ) -> "partial[Builder]":
-    """A function without arguments that calls `builder` with these; a worker runs it when it
-    starts."""
+    """A function without arguments that calls `builder` with these arguments; a worker runs it when
+    it starts."""
     return partial(builder, device, max_work_group, half_arithmetic, unsigned_addresses)
 
 

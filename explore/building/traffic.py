@@ -52,7 +52,8 @@ def chip_bytes(made: Generated) -> int:
 
 
 def running(made: Generated) -> list[Kernel]:
-    """The kernels that run at each inference; those that prepare constants run once."""
+    """The kernels that run at each inference, without those that prepare constants, which run
+    once."""
     launches = zip(made.kernels, made.plan.kernels, strict=True)
     return [kernel for kernel, launch in launches if not launch.prepack]
 

@@ -1,5 +1,5 @@
-"""A lock on a folder, so that one process writes there; it belongs to the open file, so it ends
-with the process."""
+"""A lock on a folder, so that only one process writes there; it belongs to the open file, so it
+ends with the process."""
 
 import contextlib
 import fcntl

@@ -143,8 +143,8 @@ def turns_of(size: int) -> int:
 def setup_for(
     device: Device, program: Program, seed: int, reference: Path, max_error: float
 ) -> "partial[Meter]":
-    """A function without arguments that calls `meter` with these; a worker runs it when it
-    starts."""
+    """A function without arguments that calls `meter` with these arguments; a worker runs it when
+    it starts."""
     return partial(meter, device, program, seed, reference, max_error)
 
 

@@ -81,7 +81,7 @@ def _event(session: Session) -> float:
 
 
 def _pace(session: Session) -> float:
-    """A reading of the yardstick, taken now, in nanoseconds."""
+    """The nanoseconds that the yardstick takes now: the median of a few readings."""
     here = Yardstick.on(session)
     return statistics.median(here.reading() for _ in range(READINGS))
 

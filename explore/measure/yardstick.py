@@ -14,7 +14,8 @@ MOST = 64  # launches of a reading
 
 
 def fmas(width: int) -> str:
-    """The source of the yardstick's kernel: independent chains of multiply-adds on vectors."""
+    """The source of the yardstick's kernel: independent chains of multiply-adds on vectors of this
+    width."""
     names = [f"a{j}" for j in range(CHAINS)]
     start = "".join(f"  T {a} = b + {j}.0f;\n" for j, a in enumerate(names))
     step = "".join(f"    {a} = fma({a}, b, c);\n" for a in names)
@@ -52,7 +53,8 @@ def group_of(device: Device) -> int:
 
 
 def operations(device: Device) -> float:
-    """The number of operations of one launch; a multiply-add counts as two."""
+    """The number of operations of one launch of the yardstick on a device; a multiply-add counts as
+    two."""
     return 2.0 * items_of(device) * TRIPS * CHAINS * width_of(device)
 
 
@@ -67,7 +69,7 @@ def plan_of(device: Device) -> Plan:
 
 
 def inputs_of(plan: Plan) -> dict[str, np.ndarray]:
-    """The inputs of a yardstick's plan: every element is a half, so that its multiply-adds stay
+    """The inputs of a yardstick's plan: every element is 0.5, so that its multiply-adds stay
     finite."""
     return {b.name: np.full(b.shape, 0.5, np.float32) for b in plan.buffers if b.role is Role.INPUT}
 

@@ -49,8 +49,8 @@ class LiveTensors:
         return LiveTensors(lives, sizes, outside)
 
     def moment(self, layers: Layers, l: int, option: Option) -> Moment:
-        """The worst moment of layer number `l` if it has this option; a result in place of a tensor
-        needs no bytes of its own."""
+        """The worst moment of layer number `l` if it has this option; if the layer then works in
+        place, its result needs no bytes of its own."""
         layer, runs = layers.layers[l], [k for k in option.plan.kernels if not k.prepack]
         own = {t: name for name, t in layer.tensors} | {layer.output: _output(option.plan)}
         over = overwriting(layers, self.lives, l, option.plan)

@@ -12,8 +12,8 @@ from ir.meaning.interpret import evaluate
 
 
 def interpreted(layers: Layers, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Every tensor that a network makes of these inputs, by name, in the order in which it is
-    stored; in double precision."""
+    """Every tensor that a network makes of these inputs, by name, in double precision, with its
+    axes in the order in which they are stored."""
     known: dict[str, Array] = dict(inputs)
     for layer in layers.layers:
         program = layers.programs[layer.program]

@@ -42,8 +42,8 @@ class Network:
         return self.built(self._given(arrays, by_name, self.plan))
 
     def trace(self, *arrays: Any, **by_name: Any) -> dict[str, Array]:
-        """Every tensor of the model for these arrays, by its name in the model, in ONNX's order:
-        to compare with another implementation of it, layer by layer.
+        """Every tensor of the model for these arrays, by its name in the model, with its axes in
+        ONNX's order: to compare with another implementation of the model, layer by layer.
 
         Tensors that folding did away with are not there.
         """

@@ -129,8 +129,8 @@ class CompileBest:
 
 
 def running(variant: Variant) -> list[Kernel]:
-    """The kernels that a variant runs at each inference; those that prepare constants run once, and
-    are not compiled here."""
+    """The kernels that a variant runs at each inference, without those that prepare constants,
+    which run once and are not compiled here."""
     assert variant.plan is not None
     return [k for k in variant.plan.kernels if not k.prepack]
 

@@ -31,8 +31,8 @@ def _named(tensor: Any) -> str:
 
 
 def bytes_of(tensor: Any) -> int:
-    """The bytes of a tensor's data, as many as its shape needs; a UserError if that is more than
-    one tensor may have."""
+    """The number of bytes that a tensor's data takes by its shape and type; a UserError if that is
+    more than one tensor may take."""
     name, shape = _named(tensor), tuple(tensor.dims)
     if any(n < 0 for n in shape):
         raise UserError(f"weights {name!r} have the shape {list(shape)}: expected sizes from 0 on")

@@ -118,8 +118,8 @@ class Fields:
         return Fields.of(self._at(name), f"{self.what}: {name}")
 
     def each(self, name: str, most: int = MANY) -> "Iterator[Fields]":
-        """The entries of the list in field `name`, at most `most`, each as the field `value` of an
-        object."""
+        """The entries of the list in field `name`, at most `most`, each wrapped as an object that
+        has it as its field `value`."""
         value = self._at(name)
         if not isinstance(value, list) or len(value) > most:
             raise self._refused(name, f"a list of at most {most}", value)

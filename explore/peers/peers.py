@@ -123,8 +123,8 @@ def _ours(device: Workers, plans: Sequence[Plan]) -> Passes | Failed:
 
 
 def _points(name: str, passes: Sequence[Timed], paces: Sequence[float]) -> tuple[Peer, ...]:
-    """The points of a peer, one for each way of computing the layer, from its passes and their
-    paces."""
+    """The points of a peer, one for each of its ways to compute the layer, from its passes, with
+    what the yardstick took beside each pass (`paces`)."""
     first = passes[0]
     points = []
     for way in first.ns:

@@ -60,9 +60,10 @@ class Difference:
         return [*self._slower_points(part), *self._slower_variants(part)]
 
     def _slower_points(self, part: float) -> Iterator[str]:
-        """Lines on those variants of the first run's front that are lost or slower by more than the
-        share `part` in the second run, and whose memory no variant of the second run uses as well:
-        the quickest there that takes no more is slower, too, or there is none."""
+        """Lines on the points of the first run's front that the second run does not match: the
+        point's own variant fails there or is slower by more than the share `part`; and the quickest
+        variant there that takes no more memory is slower than the point by more than that, or there
+        is none."""
         still = {pair.before.variant.id for pair in self.both if not pair.slower(part)}
         for before, after in self.fronts:
             if before.variant.id in still:

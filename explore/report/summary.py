@@ -70,7 +70,8 @@ def code_words(code: KernelCode) -> str:
 
 
 def clock_words(clock: Clock) -> str:
-    """The words that tell what a time by this clock is."""
+    """The words for what a time by this clock is: that of an inference end to end, or the sum of
+    the times of its kernels on the device."""
     return "end to end" if clock == "end to end" else "the sum of its kernels on the device"
 
 

@@ -1,4 +1,4 @@
-"""The machine's pace, as the yardstick kernel took it beside each time, and times converted to one
+"""The machine's pace, which is what the yardstick took beside each time, and times converted to one
 pace.
 
 A shared machine's speed drifts by a factor of two within minutes. So times are not compared as the

@@ -245,8 +245,8 @@ def _details(blob: object) -> str:
 
 @contextmanager
 def _readable(folder: Path, otherwise: str) -> Iterator[None]:
-    """The context in which errors from stored data, which somebody may have changed, become a
-    UserError; `otherwise` is its text on what is damaged."""
+    """The context in which an error from stored data, which somebody may have changed, becomes a
+    UserError that the run's file is damaged; `otherwise` says in it what is wrong there."""
     try:
         yield
     except (Damaged, ValueError, TypeError, zlib.error) as error:

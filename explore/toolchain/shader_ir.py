@@ -1,5 +1,5 @@
-"""The last form of a kernel that Mesa's compilers print before instructions are chosen, read as a
-tree of loops and branches: what it is made of, whatever device it is for.
+"""The last form of a kernel that Mesa's compilers print before they choose a device's instructions,
+read as a tree of loops and branches. It looks alike for all devices.
 
 It is a compiler's output: what is not understood is left out, and makes a value unknown.
 """
