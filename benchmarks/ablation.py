@@ -45,8 +45,8 @@ def _without_words(*removed: str) -> Callable[[str, Mapping[str, int]], Point]:
 
 
 def _one_result(form: str, point: Mapping[str, int]) -> Point:
-    """The form, unchanged, and the point with 1 for every side of a block, so that a work-item
-    makes one vector of results, and uses each element that it loads once."""
+    """The form, unchanged, and the point with 1 for every side of a block: then a work-item makes
+    one vector of results, and uses each element only once after it has loaded it."""
     sides = ("tr", "tc", "tx", "ty")
     return form, {name: 1 if name in sides else n for name, n in point.items()}
 

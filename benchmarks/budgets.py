@@ -28,9 +28,9 @@ from explore.run.target import Target, target_of
 
 
 def measured(layers: Layers, target: Target, session: Session, tried: int) -> Chooser:
-    """A chooser among the options of a network's layers: `tried` variants of each layer are
-    measured on the session's device. Times are of processors, as other programs may share the
-    cores."""
+    """A chooser among the options of a network's layers: `tried` variants of each layer's program
+    are measured on the session's device. Times are the processor's, to which other programs that
+    share the cores do not add."""
     options = quickly(layers, target, session, tried, clock=time.process_time_ns)
     return Chooser.of(layers, options)
 

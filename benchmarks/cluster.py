@@ -152,8 +152,8 @@ def pace_of(records: Sequence[Record]) -> float:
 
 
 def compare_busy(run: Run, own: Sequence[Device]) -> None:
-    """Time a run's best variants again, on each device `own` while the others are idle, and on all
-    at once, and print the differences."""
+    """Time a run's best variants again on the devices `own`: on each of them while the others are
+    idle, and on all at once; and print the differences."""
     best = sorted(usable(run.records), key=lambda r: r.time_ns or 0.0)[:BEST]
     plans = tuple(r.variant.plan for r in best if r.variant.plan is not None)
     known = run.environment

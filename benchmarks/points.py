@@ -117,8 +117,8 @@ def derivations(
 
 
 def dealt(found: Iterable[Form], count: int, folder: Path) -> Iterator[list[Try]]:
-    """A list for each family and layer of up to `count` tasks to try points; its forms give points
-    in turn. `folder` holds the reference results."""
+    """For each family and layer a list of up to `count` tasks to try points, taken from the
+    family's forms in turn. `folder` holds the reference results."""
     cells: dict[Cell, list[Form]] = defaultdict(list)
     for form in sorted(found, key=lambda f: (f.layer, f.family, f.form)):
         cells[form.layer, form.family].append(form)

@@ -7,7 +7,7 @@
 `sizes` explores convolutions of some sizes (channels×width×kernels) and keeps what it measured.
 Then it explores sizes that no record has: few variants from a copy of these records, few without,
 and a full search of many without. The fastest of each are timed in turns; 1.05 means 5 % slower
-than the full search. What it did before in a folder it does not do again.
+than the full search. Runs that the folder has already are not made again.
 
 `again` explores a program twice from one record file: the seconds until the second run says what is
 known, until its first outcome, and in all; and how many variants it measured.

@@ -96,7 +96,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """A form of a family for a layer that has no points to try, for the reason `reason`."""
+    """The reason why a form of a family has no points to try for a layer."""
 
     layer: str
     family: str

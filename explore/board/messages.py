@@ -107,7 +107,8 @@ def asked(task: Measure | Again, limit: float) -> Message:
 
 
 def task_from(message: Message) -> tuple[Measure | Again, float]:
-    """The task that a message asks for, and the most seconds that it may take."""
+    """The task that a message asks for, and the most seconds that it may take; raises Damaged for
+    any other message."""
     fields = message.checked
     limit = fields.number("limit", most=3600.0)
     if message.kind == "again":
@@ -167,7 +168,7 @@ def device_json(device: Device) -> dict[str, Any]:
 
 
 def device_from(fields: Fields) -> Device:
-    """The device in these fields."""
+    """The device in fields that `device_json` gave; raises Damaged for any other fields."""
     sizes = tuple(e.whole("value") for e in fields.each("max_work_item_sizes", 16))
     wholes = ("index", "compute_units", "max_work_group", "local_bytes", "global_bytes")
     more = ("max_alloc_bytes", "ordinal", "vector")

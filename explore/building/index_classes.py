@@ -180,7 +180,8 @@ def _axis(atoms: Sequence[Atom], counts: Mapping[str, int]) -> tuple[Values, Num
 
 def _distinct(found: Sequence[Numbers], often: Numbers) -> tuple[list[Numbers], Numbers]:
     """The distinct combinations of numbers that stand at one position of these arrays, a column for
-    each array, and how often each combination occurs; a position counts as `often` occurrences."""
+    each array, and how often each combination occurs; `often` has the number of occurrences that
+    each position counts as."""
     code, span = np.zeros(often.shape, np.int64), 1
     for x in found:
         low, more = int(x.min()), int(x.max() - x.min()) + 1

@@ -50,8 +50,8 @@ def _of_kernel(k: KernelQuantities, point: Point, kernel: Kernel, facts: Facts) 
 
 
 def lengths(dims: Dims, point: Point) -> tuple[int, int, int]:
-    """The numbers of work-items, or of groups, along the three dimensions at a point, each at least
-    1."""
+    """The three numbers that `dims` (work-items, or groups, along each dimension) have at a point,
+    each at least 1."""
     x, y, z = (max(1, peak_at(peak, point)) for peak in dims)
     return x, y, z
 

@@ -37,8 +37,8 @@ def mixed(z: Bits) -> Bits:
 
 
 def drawn_bits(seed: int, stream: int, first: int, count: int) -> Bits:
-    """The hashes of `count` places, from place `first` on, for a seed and the number `stream` of an
-    array."""
+    """The hashes for `count` places of an array, from place `first` on, by the seed and the array's
+    number `stream`."""
     key: Bits = mixed(np.array([seed % 2**64], np.uint64))
     key = mixed(np.add(key, np.uint64(stream), dtype=np.uint64))
     places: Bits = np.arange(first, first + count, dtype=np.uint64)

@@ -204,8 +204,8 @@ class ClusterPool:
             os.write(self._bell, b".")
 
     def _hear(self, worker: str, future: Any) -> None:
-        """Take in how the call ended that a worker was making, whose result is `future`: hand on
-        its result, or take back its task."""
+        """Take in the end of a call that a worker was making, with the result `future`: hand the
+        result on, or, if the call failed, count the worker as lost, and take back its task."""
         held = self._held.get(worker)
         if held is None or held.future is not future:
             return

@@ -111,6 +111,6 @@ def owned_by(resources: Mapping[str, float]) -> int | None:
 
 
 def outcome(answer: bytes) -> tuple[Any | Failed, float]:
-    """The result and the seconds in an answer of `do`."""
+    """The result and the seconds in an answer, which is bytes that `do` returned."""
     result, seconds = pickle.loads(answer)
     return result, float(seconds)

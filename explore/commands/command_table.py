@@ -51,7 +51,7 @@ def carried_out(given: Sequence[str]) -> int:
 
 
 def _commands() -> dict[str, Callable[[list[str]], int]]:
-    """The function of each command in `COMMANDS`."""
+    """The functions that carry out the commands in `COMMANDS`, by the command's name."""
     return {
         "init": _init,
         "resume": _resume,

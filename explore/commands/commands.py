@@ -191,7 +191,8 @@ def _show_lost_forms(run: Run, given: argparse.Namespace) -> int:
 
 
 def _derivation(steps: Sequence[Step], given: argparse.Namespace) -> Iterator[str]:
-    """The lines of a derivation: its outline, or, if options ask for stages, the laws of these."""
+    """The lines of a derivation: its outline, or, if the options name stages, the laws of those
+    stages."""
     if given.stage is not None:
         return stage_of(steps, given.stage)
     return laws_of(steps) if given.laws else outline_of(steps)

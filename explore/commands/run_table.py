@@ -71,7 +71,8 @@ def table_lines(
 
 
 def json_lines(found: Sequence[Record], given: argparse.Namespace) -> list[str]:
-    """The variants found as JSON, one object a line; all of them, unless fewer are asked for."""
+    """The variants of the records `found` as JSON, one object a line; all of them, unless fewer are
+    asked for."""
     return [to_line(r) for r in (found if given.limit == MOST else found[: given.limit or None])]
 
 

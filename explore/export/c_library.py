@@ -189,7 +189,8 @@ def _loaded(b: Buffer, places: Mapping[str, tuple[str, int]], weights_bytes: int
 
 
 def _number_at(scalar: str) -> str:
-    """The function of the demo that gives a number of a buffer as a double."""
+    """The C text of the demo's function that gives a number of a buffer of the type `scalar` as a
+    double."""
     return f"""static double {scalar}_at(const void *data, size_t i) {{
   {C_TYPES[scalar]} x = ((const {C_TYPES[scalar]} *)data)[i];
   {VALUES.get(scalar, "return (double)x;")}

@@ -54,8 +54,8 @@ def with_place(said: Mapping[str, Any], places: Mapping[str, Place]) -> Mapping[
 
 
 def stored_constants(plan: Plan, file: Path) -> Iterator[tuple[str, NDArray[Any]]]:
-    """The constants of a plan, each with the name of its buffer, as maps of their file: what nobody
-    has read yet takes no memory."""
+    """The constants of a plan, each with the name of its buffer, as memory maps of their file: what
+    nobody has read yet takes no memory."""
     places = places_of(plan)
     for b in plan.buffers:
         if b.role is Role.CONST:

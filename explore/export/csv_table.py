@@ -16,8 +16,8 @@ _REST = (
 
 
 def to_csv(records: Sequence[Record]) -> str:
-    """The CSV table of each variant's latest round; no cell is read as a formula by
-    spreadsheets."""
+    """The CSV table of a run, with the record of each variant's latest round as a row; no cell is
+    read as a formula by spreadsheets."""
     found = latest(records)
     names = sorted({name for record in found for name, _ in record.variant.parameters})
     out = io.StringIO()

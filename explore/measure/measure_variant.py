@@ -178,7 +178,8 @@ def _checked(state: Meter, built: Built, task: Measure) -> tuple[float, list[flo
     """The error of a plan's result and the time of each checked run, or a failure if the result is
     wrong.
 
-    Random numbers in -1 … 1 give the error; results of whole numbers must be exact.
+    Inputs of random numbers in -1 … 1 give the error; for inputs of whole numbers the results must
+    be exact, but for the task's `rounding`.
     """
     error = state.reference.error(built(state.inputs))
     seen, exact = [built.checked_ns], state.reference.exact

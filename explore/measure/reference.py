@@ -141,8 +141,8 @@ def expected_parts(program: Program, inputs: Mapping[str, Array]) -> tuple[Expec
 
 def _scaled(output: Array, size: Array, narrow: Format | None) -> Expected:
     """The expected output `output`, with its scale: the largest number in `size`, which is the
-    output if no input had a sign and nothing were subtracted. `narrow` is the narrowest format that
-    it is computed in (None: none narrower than float)."""
+    output if each input held its largest number everywhere and nothing were subtracted. `narrow` is
+    the narrowest format that it is computed in (None: none narrower than float)."""
     scale = _largest(size)
     scale = scale if np.isfinite(scale) else 0.0
     rounding = 0.0 if narrow is None or scale <= 2.0**narrow.digits else _unit(narrow) / EPSILON

@@ -36,8 +36,8 @@ def _placed_parts(
     layers: Layers, options: Each, makers: Mapping[str, int], joined: Layer
 ) -> dict[int, tuple[Layer, tuple[Option, ...]]]:
     """The layers that make the parts of the concatenation `joined`, by number: each as a layer that
-    writes its part into the result, and its options that can do so. Empty if one of the layers
-    cannot. `makers` has, for each tensor, the number of its layer."""
+    writes its part into the result, and its options that can do so. Empty if one of the parts
+    cannot be made so. `makers` has, for each tensor, the number of its layer."""
     lengths = layers.joined.get(joined.output, ())
     lives = lives_of(layers)
     reads = Counter(t for layer in layers.layers for _, t in layer.tensors)

@@ -105,9 +105,9 @@ class _Folding:
         return conv, replace(conv, inputs=(conv.inputs[0], *made), outputs=node.outputs)
 
     def _scaled(self, node: Node) -> tuple[Node, Node] | None:
-        """If `node` multiplies by, or adds, a constant for each channel, and a convolution or batch
-        normalisation stands before it: that one as it is, and with `node` folded into it. None for
-        any other node."""
+        """The convolution or batch normalisation before `node`, as it is and with `node` folded
+        into it; None if there is none, or if `node` is no product or sum with a constant for each
+        channel."""
         if node.operator not in ("Mul", "Add") or len(node.inputs) != 2:
             return None
         for name, other in (node.inputs, node.inputs[::-1]):
@@ -167,9 +167,9 @@ class _Folding:
         return None if limits is None else ("Clip", {"low": limits[0], "high": limits[1]})
 
     def _added(self, node: Node) -> tuple[Node, Node] | None:
-        """For a node that adds two images: the convolution before it with the sum folded into it,
-        as a pair of the convolution and what replaces it. If convolutions make both images, it is
-        the later one. None if `node` is no such sum."""
+        """The convolution before `node`, as it is and with `node` folded into it; if convolutions
+        make both images that `node` adds, the later one. None if there is none, or if `node` is no
+        sum of two images."""
         if node.operator not in ("Add", "Sum") or len(node.inputs) != 2:
             return None
         if any(name in self.constants for name in node.inputs):
@@ -188,7 +188,7 @@ class _Folding:
 
 def _of_channels(constant: Array, channels: int, rank: int) -> Array | None:
     """A number for each of so many `channels` (axis 1 of `rank` axes), from a constant that is the
-    same along all other axes; None if it is not."""
+    same along all other axes; None for a constant that differs along another axis."""
     shape = (*(1,) * (rank - constant.ndim), *constant.shape)
     if len(shape) != rank or constant.size not in (1, channels) or shape[1] != constant.size:
         return None

@@ -27,8 +27,8 @@ def program_line(layers: Layers, number: int, options: Sequence[Option]) -> str:
 
 
 def front_table(front: Sequence[Choice]) -> list[str]:
-    """The lines of a table of a network's front: for each choice its time, its memory, the arena
-    and the weights in that, and how close it is proved to be to the best."""
+    """The lines of a table of a network's front: for each choice its time, its memory, how much of
+    that are the arena and the weights, and how close it is proved to be to the best."""
     lines = [f"{'time':>10} {'memory':>11} {'arena':>11} {'weights':>11}  proved"]
     for choice in front:
         plan = choice.plan.plan

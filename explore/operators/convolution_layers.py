@@ -89,8 +89,9 @@ SUMS = "sums"
 
 
 def _sum(site: Site, f: str, kind: Kind) -> Step:
-    """The step of the second part that `_with_another` makes: it adds the convolution's results and
-    the other tensor, both read as flat lists, and applies the function f (a text) to each sum."""
+    """The step that adds another tensor to a convolution's results, both read as flat lists, and
+    applies the function f (a text) to each sum: the second part of a convolution taken in two
+    parts."""
     flat = array_type("float32", (kind.elements,))
     given = replace(site.parameters[-1], type=flat)
     sums = Parameter(SUMS, flat, "")
@@ -99,9 +100,9 @@ def _sum(site: Site, f: str, kind: Kind) -> Step:
 
 
 def weights_text(site: Site, n: int, groups: int, depthwise: bool = False) -> str:
-    """The text of input n as the kernels of a convolution: for each result, its taps, each with a
-    number per channel (just a number, if `depthwise`); with several groups, in a list for each
-    group. Kernels of one dimension become kernels with one row."""
+    """The text of input n as the kernels of a convolution: for each output channel, its taps, each
+    with a number per input channel (just a number, if `depthwise`); with several groups, in a list
+    for each group. Kernels of one dimension become kernels with one row."""
     w = site.tensor(n)
     m, c, *spatial = w.shape
     dims = [1, *spatial] if len(spatial) == 1 else spatial
@@ -122,8 +123,8 @@ def weights_text(site: Site, n: int, groups: int, depthwise: bool = False) -> st
 
 
 def biases_text(site: Site, n: int, m: int, groups: int, dtype: str = "float32") -> str:
-    """The text of input n as biases of the type `dtype`, a number for each of the m results, in a
-    list for each group if there are several; zeros if the node has no input n."""
+    """The text of input n as biases of the type `dtype`, a number for each of the m output
+    channels, in a list for each group if there are several; zeros if the node has no input n."""
     dims = [m] if groups == 1 else [groups, m // groups]
     if not site.has(n):
         return site.constant(np.zeros(dims, dtype))
@@ -214,8 +215,8 @@ def _transposed_pads(
 
 def _transposed_weights(site: Site, groups: int, dims: Sequence[int]) -> str:
     """The text of the weights of a transposed convolution, as kernels of the sides `dims`: for each
-    result, its taps, each with a number per channel; with several groups, in a list for each group.
-    ONNX has channels outermost."""
+    output channel, its taps, each with a number per input channel; with several groups, in a list
+    for each group. ONNX has the input channels outermost."""
     w, rank = site.tensor(1), len(dims)
     c, m = w.shape[:2]
     shape = (c, m, *dims) if groups == 1 else (groups, c // groups, m, *dims)

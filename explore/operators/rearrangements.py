@@ -166,7 +166,8 @@ def _part(site: Site, t: Tensor, like: Tensor, dims: tuple[int, int]) -> str:
 
 
 def _joined(depth: int, parts: Sequence[str]) -> str:
-    """The text that joins arrays along the dimension that lies `depth` levels inside."""
+    """The text that joins the arrays `parts` (texts) along the dimension that lies `depth` levels
+    inside."""
     if depth == 0:
         return f"concat({', '.join(parts)})"
     names = [f"c{depth}_{i}" for i in range(len(parts))]

@@ -296,8 +296,8 @@ def _value(name: str, way: Way, value: object) -> Any:
 
 
 def _together(name: str, entries: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The entries of an option without repeated names: in the order given; of sizes and limits, the
-    last entry of a name counts."""
+    """The entries of an option without repeated names: of names alone, in the order given; of pairs
+    (name, value), such as sizes and limits, the last of each name, sorted."""
     if name in ("families", "against"):
         return tuple(dict.fromkeys(map(str, entries)))
     pairs = sorted(dict(map(_pair, entries)).items())

@@ -63,8 +63,8 @@ class Fields:
         return "".join(c if _shown(c) else "\ufffd" for c in text)
 
     def exact_text(self, name: str, most: int = TEXT) -> str:
-        """The text of field `name` as it is, of at most `most` characters; it must be possible to
-        encode it."""
+        """The text of field `name` as it is, of at most `most` characters; raises Damaged if it
+        cannot be encoded."""
         value = self._at(name)
         if not isinstance(value, str) or len(value) > most or _unpaired(value):
             raise self._refused(name, f"text of at most {most} characters", value)

@@ -185,8 +185,8 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """The answer to one request of a page; other sites' pages, which may name this address by a
-    name of their own, get none."""
+    """The answer to one request of a page. Pages of other sites, whose requests name this address
+    by a name of their own, get none."""
 
     server: _Server
 

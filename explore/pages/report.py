@@ -33,7 +33,7 @@ def write_report(
     folder: str = "RUN",
 ) -> None:
     """Write the report of a run to a file, which appears complete or not at all; `folder` is the
-    run's, as commands on it name it."""
+    run's folder as the commands that the report shows name it."""
     write_whole(file, report(records, environment, peers, lost, folder=folder))
 
 
@@ -45,7 +45,7 @@ def report(
     folder: str = "RUN",
 ) -> str:
     """The HTML text of the report of a run, with its peers and its lost forms; `folder` is the
-    run's, as commands on it name it."""
+    run's folder as the commands that the report shows name it."""
     return page(Told(records, environment, peers, lost, folder))
 
 

@@ -51,7 +51,7 @@ _REASONS = 4  # shown for each stage
 @dataclass(frozen=True, slots=True)
 class Told:
     """The contents of a report: the records of a run, its environment, peers, and lost forms;
-    `folder` is the run's, as commands on it name it."""
+    `folder` is the run's folder as the commands that the report shows name it."""
 
     records: Sequence[Record]
     environment: Environment

@@ -48,8 +48,8 @@ ABSENT = {1: ("device_facts", "code"), 2: ("code",)}  # tables, by format
 
 
 def user_file() -> Path | None:
-    """The file of this user's record book: the one that the environment variable names, else one in
-    the platform's data folder; None if the variable is set and empty."""
+    """The file of this user's record book: the one that the environment variable CONVLIFT_RECORDS
+    names, else one in the platform's data folder; None if the variable is set and empty."""
     named = os.environ.get(VARIABLE)
     if named is not None:
         return Path(named) if named else None

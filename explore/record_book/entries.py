@@ -123,7 +123,7 @@ def entry_from(values: Mapping[str, Any], here: bool = False) -> Entry:
 
 
 def identity_from(fields: Fields) -> Identity:
-    """The identity in these fields."""
+    """The identity of a program in stored fields; raises Damaged if they hold none."""
     shape = fields.exact_text("shape", 64)
     if len(shape) != 64 or not shape.isalnum():
         raise Damaged(f"{fields.what}: shape: expected a sha256, found {shape[:20]!a}")
@@ -137,7 +137,8 @@ def identity_from(fields: Fields) -> Identity:
 
 
 def place_from(fields: Fields) -> Place:
-    """The place in these fields, whose limits must be an object of numbers."""
+    """The place (a device and its limits) in stored fields; raises Damaged if they hold none. The
+    limits must be an object of whole numbers in lists."""
     limits = fields.exact_text("limits", LONG)
     for name, numbers in loaded(limits, "limits").values.items():
         if not isinstance(numbers, list) or not all(isinstance(n, int) for n in numbers):

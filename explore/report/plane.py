@@ -48,7 +48,7 @@ class Plane:
 
 
 def place(record: Record) -> Place:
-    """The bytes and the time of a variant, where zeros are ones: zero has no logarithm."""
+    """The bytes and the time of a variant, with 1 for a zero, which has no logarithm."""
     return float(max(1, record.memory_bytes or 1)), record.time_ns or 1.0
 
 

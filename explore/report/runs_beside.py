@@ -35,7 +35,7 @@ def told_side_by_side(folder: Path) -> None:
 
 
 def lines_beside(folder: Path) -> Iterator[str]:
-    """Lines on the fronts of the runs below a folder."""
+    """Lines on the runs in the sub-folders of a folder: their fronts, side by side."""
     return side_lines([side for _, side in _sides(folder)])
 
 

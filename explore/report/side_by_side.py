@@ -48,7 +48,7 @@ class Across:
 
 def across(sides: Sequence[Side]) -> list[Across]:
     """The variants of all fronts with their records on every device, beginning with the front of
-    the first."""
+    the first side."""
     fronts = [[r.variant.id for r in front(side.records)] for side in sides]
     tried = [{r.variant.id: r for r in latest(side.records)} for side in sides]
     return [
@@ -120,7 +120,7 @@ def write_sides(file: Path, name: str, sides: Sequence[Side]) -> None:
 
 
 def _inks(sides: Sequence[Side]) -> list[str]:
-    """The colour of each side."""
+    """The colour in which each side's front is drawn."""
     keys = [f"{n:03}" for n in range(len(sides))]
     found = colours(keys)
     return [found[key] for key in keys]

@@ -62,8 +62,8 @@ def bound_of(variant: Variant, bounds: Bounds) -> str:
 
 
 def sums_on_chip(variant: Variant, word: int = WORD) -> int:
-    """The number of results that a variant keeps on chip: those of its block, but no more than its
-    groups hold numbers of `word` bytes.
+    """The number of results that a variant keeps on chip: those of its block, but no more than a
+    group holds numbers of `word` bytes.
 
     For Winograd's algorithm it is all the numbers that a group holds, since its sums stay
     transformed.

@@ -26,7 +26,8 @@ class LostForm:
 
 
 def lost_form_from(fields: Fields) -> LostForm:
-    """The lost form in stored fields, which another process wrote."""
+    """The lost form in stored fields, which another process wrote; raises Damaged if they hold
+    none."""
     return LostForm(
         family=fields.matching("family", FAMILY, "the name of a family"),
         form=fields.matching("form", FORM, "the words of a form"),

@@ -69,7 +69,7 @@ def plan_from(fields: Fields) -> Plan:
 
 
 def peer_from(fields: Fields) -> Peer:
-    """The measurement of a peer in these fields."""
+    """The measurement of a peer in stored fields; raises Damaged if they hold none."""
     return Peer(
         name=fields.text("name"),
         time_ns=fields.number("time_ns", most=NEVER),
@@ -143,7 +143,8 @@ def _any_number(fields: Fields, name: str) -> float:
 
 
 def outcome_from(fields: Fields) -> Outcome:
-    """The outcome of a variant in fields that `outcome_json` gave."""
+    """The outcome of a variant in fields that `outcome_json` gave; raises Damaged for any other
+    fields."""
     match fields.one_of("status", ("measured", "failed", "predicted")):
         case "measured":
             return _measured(fields)
@@ -160,7 +161,8 @@ def outcome_from(fields: Fields) -> Outcome:
 
 
 def _predicted(fields: Fields) -> Predicted:
-    """The prediction in these fields; in runs of older versions it has no code."""
+    """The prediction in stored fields, without code in runs of older versions; raises Damaged if
+    they hold none."""
     code = () if fields.values.get("code") is None else fields.objects("code", most=FEW)
     return Predicted(
         _time(fields, "time_ns"),

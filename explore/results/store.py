@@ -37,7 +37,7 @@ from ir.errors import UserError
 
 class Store:
     """The store of a run, opened by `create` or `resume`, which hold the folder's lock, or by
-    `read`."""
+    `read`, which does not."""
 
     def __init__(self, folder: Path, connection: sqlite3.Connection, lock: Lock | None) -> None:
         self.folder = folder

@@ -192,7 +192,8 @@ def start(
 
 
 def _facts(measured: Environment, target: Target) -> DeviceFacts:
-    """The facts about a target's device that a run found out."""
+    """The facts that a run found out about a target's device: the limits in the environment
+    `measured`, and the instructions in the target's profile."""
     limits = {name: getattr(measured.bounds, name) for name in LIMITS}
     return DeviceFacts(limits, target.profile.instructions)
 

@@ -105,9 +105,9 @@ def tried(target: Target, hands: Hands) -> Target:
 
 
 def target_again(stored: Environment, options: Options, there: Devices = devices) -> Target:
-    """The target of a stored run, with its device from `there`; if that is missing, a device of the
-    same name, or else the best one. On another device one can look at the run, but not go on with
-    it."""
+    """The target of a stored run. Its device is the one of `there` with the name of the run's (best
+    with its driver, too), or else the best one: on another device one can look at the run, but not
+    go on with it."""
     if name := stored.options.get("profile"):
         return Target(with_overrides(profile(name), options.limits), None)
     device = _likest(stored, there) or choose(None, there())
@@ -132,7 +132,8 @@ def stored_profile(stored: Environment, options: Options) -> Profile:
 
 
 def device_of(stored: Environment) -> Device:
-    """The device that a run was made on; a UserError if it is not here."""
+    """The device that a run was made on; a UserError if it is not here, or has another driver
+    now."""
     found = _likest(stored, devices)
     if found is None:
         raise UserError(

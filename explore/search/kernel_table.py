@@ -72,8 +72,8 @@ class KernelTable:
         )
 
     def _with(self, columns: tuple[str, ...]) -> Floats:
-        """The rows of this table under `columns`, which include its own; new ones are filled by
-        `absent`."""
+        """The rows of this table under `columns`, which include its own; `absent` gives the number
+        that fills a new column."""
         rows = np.tile([absent(name) for name in columns], (len(self.rows), 1))
         rows[:, [columns.index(name) for name in self.columns]] = self.rows
         return rows

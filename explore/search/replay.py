@@ -75,8 +75,8 @@ def _ranks(values: Floats) -> Floats:
 def compare(
     replay: Replay, seeds: Sequence[int], budget: int
 ) -> dict[Strategy, list[tuple[float, float]]]:
-    """The quality of each strategy for each seed: the best time after `budget` evaluations over the
-    run's best, and the evaluation at which that time was reached."""
+    """The quality of each strategy for each seed: the best time after `budget` evaluations, as a
+    multiple of the run's best, and the evaluation at which that time was reached."""
     strategies: tuple[Strategy, ...] = ("guided", "random")
     optimum = min((r.time_ns for r in replay.records if r.time_ns is not None), default=math.inf)
     found: dict[Strategy, list[tuple[float, float]]] = {}

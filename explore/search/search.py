@@ -223,7 +223,8 @@ class Search:
 
 
 def front_at(wanted: Floats, memory: Floats, logs: Floats) -> Floats:
-    """The best log time known within each of the wanted amounts of memory.
+    """The best log time known within each amount of memory in `wanted`; `memory` and `logs` are
+    those of the candidates that ran.
 
     For amounts below the least in `memory`, the worst time known stands in.
     """

@@ -65,8 +65,8 @@ PRODUCTS = Costs(
 
 
 def costs_of(device: Profile, features: Mapping[str, float]) -> Costs:
-    """The costs of a kernel with these features on the kind of device: a CPU, a GPU with local
-    memory of its own, or a mobile GPU."""
+    """The costs of a kernel with these features on devices of this one's kind: CPUs, GPUs with
+    local memory of their own, or mobile GPUs."""
     if device.resident_items == 1:
         return CPU
     if not device.dedicated_local:

@@ -1,4 +1,5 @@
-"""A toolchain that is there: its folders, and how a program of its other machine is run here."""
+"""A toolchain that is there: its folders, and how its programs, which are made for another
+processor, are run here in an emulator."""
 
 import os
 import subprocess
@@ -28,7 +29,7 @@ class Toolchain:
 
     @property
     def root(self) -> Path:
-        """The folder that programs of the other machine see as the root of the file system."""
+        """The folder that programs in the emulator see as the root of the file system."""
         return self.folder / "root"
 
     @property
@@ -38,14 +39,14 @@ class Toolchain:
 
     @property
     def program(self) -> Path:
-        """The other machine's program that has a kernel's text compiled."""
+        """The program, run in the emulator, that has a kernel's text compiled."""
         return self.folder / PROGRAM
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The output of a program that ended by itself: what it printed, complaints in their place, and
-    its exit status."""
+    """The output of a program that ended by itself: what it printed, with its error output in
+    between, and its exit status."""
 
     out: str
     status: int
@@ -56,8 +57,8 @@ class TookTooLong(Exception):
 
 
 def place() -> Path:
-    """The folder of this user's toolchain: what the environment variable names, else one in the
-    user's cache."""
+    """The folder of this user's toolchain: the one that the environment variable CONVLIFT_TOOLCHAIN
+    names, else one in the user's cache."""
     named = os.environ.get(VARIABLE)
     return Path(named) if named else cache_folder() / "toolchain"
 
@@ -78,8 +79,9 @@ def emulated(
     limit_s: float,
     variables: Mapping[str, str] | None = None,
 ) -> Said:
-    """The output of one of the other machine's programs, called with these words, run with these
-    environment variables and no others; TookTooLong if it does not end in `limit_s` seconds."""
+    """The output of a program that is run in the toolchain's emulator: `words` are its path and
+    arguments, `variables` its environment besides PATH and HOME. TookTooLong if it does not end in
+    `limit_s` seconds."""
     emulator = next((e for e in EMULATORS if (toolchain.host / e).is_file()), None)
     if emulator is None:
         raise UserError(f"{toolchain.folder} has no emulator: install the toolchain again")
