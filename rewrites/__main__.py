@@ -93,7 +93,9 @@ def run(options: argparse.Namespace) -> int:
         print("\n".join(lines))
         return 0
     if options.family is None:
-        raise UserError(f"--family is missing: one of {', '.join(FAMILIES)}, or --list")
+        raise UserError(
+            f"expected --list, or --family with one of {', '.join(FAMILIES)}; found neither"
+        )
     lowering = lowered(p, options.family, options.form)
     story = list(_story(lowering.derivation, options))
     print("\n".join([_title(lowering), *story]))

@@ -108,7 +108,8 @@ class Backward:
                 return self._reduce(e, scope, c)
         if isinstance(e, Pad) and self.depends(e.value, scope):
             raise Refused(
-                f"expected padding by a constant, found a value that depends on {self.parameter}"
+                "expected padding by a constant, found padding by a value that depends on "
+                f"{self.parameter}"
             )
         handed = handed_back(e, scope, c, self.book)
         return [a for part, own in handed for a in self.of(part, scope, own)]

@@ -167,7 +167,9 @@ def sizes_in(t: Type) -> tuple[int, ...]:
     sizes = list[int]()
     while isinstance(t, Array):
         if not isinstance(t.size, int):
-            raise Refused(f"expected sizes that are numbers, found {show_size(t.size)}")
+            raise Refused(
+                f"expected sizes that are numbers, found {show_size(t.size)}, which has no value"
+            )
         sizes.append(t.size)
         t = t.elem
     return tuple(sizes)

@@ -60,7 +60,10 @@ def _converted(product: Expr, scalar: Scalar) -> Expr:
     if own == scalar:
         return product
     if is_whole(own) != is_whole(scalar):
-        raise Refused(f"expected cotangents of the type {scalar.name}, found {show_type(own)}")
+        raise Refused(
+            f"expected products of the type {scalar.name} in a sum that makes a cotangent, found "
+            f"products of the type {show_type(own)}"
+        )
     return product if own == FLOAT else Unary(scalar.name, product)
 
 

@@ -96,8 +96,8 @@ def kernel(params: frozenset[str], form: Blocked, e: Expr) -> Rewritten | None:
     dims = sided(e)
     if form.own and len(dims.columns) < 2:
         raise Refused(
-            "expected several dimensions of columns, found one: with `each`, the outer ones have "
-            "products of their own"
+            f"expected several dimensions of columns, found {len(dims.columns)}: with `each`, the "
+            "outer ones have products of their own; see the forms without it"
         )
     outer, columns = dims.columns[: form.own], dims.columns[form.own :]
     dims = Dims((*dims.batch, *outer), dims.rows, columns)

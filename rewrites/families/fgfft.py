@@ -68,7 +68,7 @@ def _lowered(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
     if form.shared and r.length < 2 * SHORT:
         raise Refused(
             f"expected transforms of at least {2 * SHORT} numbers, for several work-items to "
-            f"share, found transforms of {r.length}"
+            f"share, found transforms of {r.length}: see the forms without `shared`"
         )
     if form.regular and not slides_again(p, r):
         raise Refused(
@@ -104,7 +104,7 @@ def _sums_stored(params: frozenset[str], layout: Layout, e: Expr) -> Rewritten |
     place = place_where(e, lambda t: isinstance(t, Let) and is_sums(t.value))
     if place is None:
         raise Refused(
-            "expected sums over several rows of products of spectra, found one row for each result"
+            "expected sums, over rows or channels, of products of Fourier transforms; found none"
         )
     return stored_at(params, place + OF_VALUE, layout)(e)
 

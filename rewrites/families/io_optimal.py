@@ -74,9 +74,8 @@ def _kernel(ahead: bool, e: Expr) -> Rewritten | None:
         )
     if all(size_of(nest(e)[d].xs) == 1 for d in dims.rows):
         raise Refused(
-            "expected several output channels, found one output channel: "
-            "vectors round it up to two, "
-            "and blocks move twice as much"
+            "expected several output channels, found one: its vectors would have room for two, "
+            "and blocks would move twice as many bytes"
         )
     sums = trips(reduction(e))
     done = choice(*(_nest(ahead, dims, len(sums), c) for c in reversed(range(len(sums)))))(e)

@@ -127,8 +127,8 @@ def kernel(form: Matrix, e: Expr) -> Rewritten | None:
         return seq(staged_nest(entry, form.patch, dims, e), kept)(e)
     if any(isinstance(t, Pad) and not is_crop(t) for t in own_terms(e)):
         raise Refused(
-            "expected padding that is stored by a kernel of its own, found padding as a view: "
-            "lanes would test for each element whether it is inside"
+            "expected padding that is stored by a kernel of its own, found padding as a view, for "
+            "which lanes would test each element: see the forms `padded`"
         )
     return seq(_nest(entry, form.parts, dims), kept)(e)
 

@@ -102,7 +102,8 @@ def in_blocks(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
     registers for each work-item. `params` are the names of the program's parameters."""
     if not dims.rows and not dims.columns:
         raise Refused(
-            "expected rows or columns, found no dimension in which results differ in one operand"
+            "expected an operand that several results share, found each result with "
+            "operands of its own"
         )
     return _nest(params, form, dims)
 
@@ -113,7 +114,8 @@ def _flipped(e: Expr) -> Dims:
     dims = sided(e)
     if not dims.columns:
         raise Refused(
-            "expected two dimensions of results, found one: vectors have no other side to go over"
+            "expected two dimensions of results, found one: with `flipped`, vectors go over "
+            "columns, and there are none"
         )
     apart = len(dims.columns) - 1 if has_windows(e) else 0
     return Dims(dims.batch, dims.columns[apart:], (*dims.columns[:apart], *dims.rows))
@@ -153,7 +155,10 @@ def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
         lowered = over(sums, form.level, (*outside, *along), made)
         return stage("a block of results for each work-item", lowered)
     if not sums.count(*outside):
-        raise Refused("expected several lines of results, found one: nothing would go in parallel")
+        raise Refused(
+            "expected several lines of results, found one: with `swept`, one work-group would make "
+            "all of them"
+        )
     turns = in_turns(sums.count(*along), made)
     lowered = over(sums, form.level, outside, stage("block after block", turns))
     return stage("a line of blocks of results for each work-group", lowered)
@@ -178,7 +183,9 @@ def _is_odd(e: Expr) -> bool:
 
 
 def _no_pairs(e: Expr) -> Rewritten | None:
-    raise Refused(f"expected sums of ints, found {shown(e)}")
+    raise Refused(
+        f"expected sums of ints, in which `pairs` adds two products at once; found {shown(e)}"
+    )
 
 
 def _in_vectors(e: Expr) -> Rewritten | None:
@@ -187,7 +194,8 @@ def _in_vectors(e: Expr) -> Rewritten | None:
     made = stage("steps loaded as vectors", on_reduction(loaded_in_vectors))(e)
     if made is None:
         raise Refused(
-            "expected numbers of which several steps load a vector, found sums of vectors already"
+            "expected sums of single numbers, so that those of several steps fill a vector; found "
+            "sums of vectors"
         )
     return made
 

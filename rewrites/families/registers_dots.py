@@ -90,7 +90,8 @@ def _kernel(params: frozenset[str], form: Dots, e: Expr) -> Rewritten | None:
     dims = sided(e)
     if not dims.rows and not dims.columns:
         raise Refused(
-            "expected rows or columns, found no dimension in which results differ in one operand"
+            "expected an operand that several results share, found each result with "
+            "operands of its own"
         )
     columns = dims.columns if dims.rows else dims.columns[:-1]
     lines = columns[-2:-1] if form.tall else ()

@@ -60,7 +60,7 @@ def staged_nest(entry: Entry, chunks: Chunks, dims: Dims, e: Expr) -> Nest:
     if chunks.spelled and len(sums) <= UNROLLED:
         raise Refused(
             f"expected more than {UNROLLED} sums in a chunk, found {len(sums)}: so few are spelled "
-            "out without the word `spelled`, too"
+            "out anyway; see the forms without `spelled`"
         )
     tiles = _tiles(entry, dims, _planes(dims, nest(e)))
     if chunks.slices is not Slices.NONE:
@@ -103,7 +103,7 @@ def _sliced(entry: Entry, chunks: Chunks, pixels: Nest, sums: Sequence[Size], st
     shorter = sorted(range(len(sums)), key=lambda n: (weight(sums[n]), -n))[:-1]
     if by_taps and not shorter:
         raise Refused(
-            "expected a sum beside the longest, for slices to part; found one sum alone: see the "
+            "expected a sum beside the longest, for slices to share; found one sum alone: see the "
             "forms without `by-taps`"
         )
     slices = P * sums[min(shorter)] if by_taps else P

@@ -69,7 +69,10 @@ def _loaded_across(v: Size, block: Strategy, e: Expr) -> Rewritten | None:
     lowered; refused where not all operands depend on the results that vectors go over."""
     terms = operand_terms(e)
     if any(depth(type_of(t)) != depth(type_of(e)) + 1 for t in terms):
-        raise Refused("expected operands that all depend on rows, found one that rows share")
+        raise Refused(
+            "expected operands that all depend on rows, found one that rows share: see the forms "
+            "without `across`"
+        )
     for t in reversed(terms):
         kept = seq(copy_deep(), partial(_in_vectors, v), unrolled_spine, to_private())
         loaded = exchanged([depth(type_of(t)) - 2], kept)

@@ -129,8 +129,8 @@ def classify(e: Expr) -> Dims:
     every = frozenset(range(len(maps)))
     if not maps:
         raise Refused(
-            "expected maps around the sum, found one result, a sum inside no map: its parts have "
-            "to be stored first"
+            "expected maps around the sum, found one result, a sum inside no map: see the forms "
+            "that store parts of it first, such as `split`"
         )
     if not reach:
         raise Refused(
@@ -139,8 +139,8 @@ def classify(e: Expr) -> Dims:
         )
     if len(reach) > 2:
         raise Refused(
-            "expected operands of the reduction that depend on two sets of maps at most, found "
-            f"{len(reach)} sets"
+            "expected the operands of the reduction to depend on at most two different sets of the "
+            f"maps around it, found {len(reach)} such sets"
         )
     if len(reach) == 1:
         return Dims(tuple(sorted(every - reach[0])), (), tuple(sorted(reach[0])))
@@ -173,7 +173,8 @@ def sided(e: Expr) -> Dims:
     parts = tuple(sorted(parts_of(nest(e))))
     if not parts and not isinstance(size_of(reduction(e).xs), int):
         raise Refused(
-            "expected a sum of the program, found a sum of parts that another kernel makes"
+            "expected a sum that the program has, found one that adds the parts of such a sum, "
+            "which another kernel makes"
         )
     batch, columns = (
         tuple(d for d in side if d not in parts) for side in (dims.batch, dims.columns)

@@ -65,9 +65,9 @@ def windowed(e: Expr) -> Windowed:
         raise Refused(f"expected windows along one or two dimensions, found windows along {d}")
     if not dims.rows:
         raise Refused(
-            "expected several kernels for each window, found one: to "
-            "transform a window takes longer"
-            " than products with one; where nothing else is summed up, see the forms `elementwise`"
+            "expected several kernels for each window, found one: products with one take less time "
+            "than a transform of the window; where windows alone are summed up, see the forms "
+            "`elementwise`"
         )
     slides = [t for i in dims.columns[lead:] for t in own_terms(maps[i].xs) if isinstance(t, Slide)]
     sizes = tuple(s.size for s in slides[:d] if isinstance(s.size, int))
@@ -80,13 +80,13 @@ def windowed(e: Expr) -> Windowed:
     of_floats([sums, *operands(sums)])
     if max(sizes) == 1:
         raise Refused(
-            "expected windows of several places, found windows of one place: each element is "
-            "multiplied once for a kernel"
+            "expected windows of several elements, found windows of one: it is multiplied only "
+            "once for a kernel, and no product can be saved"
         )
     if _levels(e) <= d:
         raise Refused(
             "expected a sum over a window and over something besides, such as channels, found a "
-            "sum over a window alone: take a form `elementwise`"
+            "sum over a window alone: see the forms `elementwise`"
         )
     counts = tuple(size_of(s) for s in slides[:d])
     return Windowed(dims, len(dims.batch) + lead, _own(dims, e), sizes, counts)

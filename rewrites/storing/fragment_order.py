@@ -29,7 +29,9 @@ def constants_in_fragments(constants: frozenset[str], f: Fragment) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
         done = kernels(each)(e)
         if done is None or not done[1]:
-            raise Refused("expected a kernel whose rows are of a constant parameter, found none")
+            raise Refused(
+                "expected a kernel whose rows are read from a constant parameter, found none"
+            )
         return done
 
     def each(e: Expr) -> Rewritten | None:

@@ -66,8 +66,8 @@ def _named(maps: int, held: Callable[[Expr], Strategy]) -> Strategy:
         around = nest(e)[:maps]
         if any(map(is_made, subterms(around[-1].f.body))):
             raise Refused(
-                "expected tiles of results that read a part of what another kernel makes; "
-                "found that each tile of results reads all that another kernel makes"
+                "expected tiles of results that each read a part of what another kernel makes, "
+                "found that each tile reads all of it"
             )
         made = made_operands(around)
         if not made:
@@ -96,7 +96,7 @@ def joined(pixels: int) -> Strategy:
         if any(map(_overlaps, _arrays_of_made(nest(e)[:pixels]))):
             raise Refused(
                 "expected windows without common elements, found that windows of what "
-                "another kernel makes overlap: each part is made again"
+                "another kernel makes overlap: what they share would be made several times"
             )
         return seq(_named(pixels, lambda _: skip), _not_stored, normalise)(e)
 

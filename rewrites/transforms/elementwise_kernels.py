@@ -87,7 +87,9 @@ def elementwise(m: int) -> Strategy:
 
 
 def _refuse(e: Expr) -> Rewritten | None:
-    raise Refused(f"expected sums of windows of a plane, each with the same taps; found {shown(e)}")
+    raise Refused(
+        f"expected sums over windows of a plane, with the same taps for each; found {shown(e)}"
+    )
 
 
 def _planes(e: Expr) -> Planes:
@@ -100,8 +102,8 @@ def _planes(e: Expr) -> Planes:
     found = slid_along(p)
     if not found:
         one = (
-            "expected windows of several places, found windows of one place: each element is "
-            "multiplied once for a kernel"
+            "expected windows of several elements, found windows of one: it is multiplied only "
+            "once for a kernel, and no product can be saved"
         )
         raise Refused(
             one if has_windows(e) else "expected windows that slide along an array, found none"
@@ -130,8 +132,8 @@ def _check(p: Products, found: list[Rows]) -> None:
             )
     if {found[0].tap, *found[0].sums} != {r.tap for r in found}:
         raise Refused(
-            "expected sums over windows alone, found more summed up, "
-            "such as channels: see other forms"
+            "expected sums over windows alone, found that something besides is summed up, such as "
+            "channels: see the forms without `elementwise`"
         )
 
 

@@ -101,8 +101,8 @@ def _sums_apart(points: int) -> Strategy:
         place = place_where(e.f.body, lambda t: _of_sums(t, points))
         if place is None:
             raise Refused(
-                f"expected maps over {points} dimensions of zipped data and kernels, around one "
-                f"sum, found {shown(e)}"
+                f"expected {points} maps inside each other over transformed data and kernels, "
+                f"zipped, with one sum inside; found {shown(e)}"
             )
         alone = at(OF_FUNCTION + place, _sum_alone(points))
         done = alone(e)

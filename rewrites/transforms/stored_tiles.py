@@ -40,16 +40,16 @@ def tiles_of_sums(side: int, rows: Fragment, part: Size | None = None) -> Strate
         done = over_lines(law)(e)
         if done is None:
             raise Refused(
-                "expected sums over windows alone, 1 apart, with more elements along each side "
-                f"than there are windows along it; found {shown(e)}"
+                "expected sums over windows alone, which are 1 apart and have more elements along "
+                f"each side than there are windows along it; found {shown(e)}"
             )
         xs, gs = _closed(done[0])
         layouts = (at(xs, _laid(part, partial(_beside, steps))), at(gs, _laid(part, in_lanes)))
         kept = seq(*layouts, skip if part is None else _parts_stored)(done[0])
         if kept is None:
             raise Refused(
-                f"expected a number of tiles that {steps} divides, the instruction's steps; found "
-                f"tiles of {side} a side in {shown(e)}, whose number it does not divide"
+                f"expected the number of tiles of {side} a side to be a multiple of {steps}, the "
+                f"steps of the instruction; found another number in {shown(e)}"
             )
         return kept[0], done[1] + kept[1]
 

@@ -261,7 +261,7 @@ def _kernels_before(e: Expr) -> Rewritten | None:
     place = place_where(e.f.body, lambda t: has_table(t) and free(t) in alone)
     if place is None:
         raise Refused(
-            "expected a transform of the kernels of each image or group, of nothing else, found "
+            "expected a transform that reads the kernels of an image or group alone, found "
             f"{shown(e.f.body)}"
         )
     return before(place)(e)

@@ -144,5 +144,5 @@ weighted(rows : [[float]6]8, xs : [[float]5]6) =
   let sums = map(x -> sum(x), xs)
   map(row -> dot(row, sums), rows)
 """)
-    with pytest.raises(Refused, match="each tile of results reads all that another kernel makes"):
+    with pytest.raises(Refused, match="found that each tile reads all of it"):
         lower(p, form_named(p, "fused", ""))

@@ -103,7 +103,7 @@ def test_slices_that_put_their_parts_in_one_place_are_refused() -> None:
 
 def test_a_sum_beside_no_other_has_no_slices_by_taps() -> None:
     p = program(*PRODUCT[:2])
-    with pytest.raises(Refused, match="a sum beside the longest, for slices to part; found one"):
+    with pytest.raises(Refused, match="a sum beside the longest, for slices to share; found one"):
         lower(p, form_named(p, "matrix", "mma-tf32 patch sliced by-taps"))
 
 

@@ -125,7 +125,7 @@ def test_whichever_dimension_vectors_go_over_may_be_contiguous(
 
 def test_one_dimension_of_results_has_no_sides_to_exchange() -> None:
     pooling = parse("f(xs : [[float]4]6) = map(row -> maximum(row), xs)")
-    with pytest.raises(UserError, match="no other side"):
+    with pytest.raises(UserError, match="two dimensions of results, found one"):
         lowering(pooling, "registers", "flipped")
 
 
