@@ -191,7 +191,7 @@ def compare_busy(run: Run, own: Sequence[Device]) -> None:
 def _levels(pool: Any) -> list[Level]:
     (done,) = islice(pool.results(), 1)
     if isinstance(done.result, Failed):
-        raise UserError(f"expected times of {BEST} variants, found: {done.result.reason}")
+        raise UserError(f"the {BEST} best variants could not be timed again: {done.result.reason}")
     return [Level.of(taken) for taken in done.result.readings]
 
 
@@ -311,7 +311,9 @@ def two_hosts() -> Iterator[tuple[str, str]]:
     namespace, link = f"convlift-{os.getpid()}", f"cl{os.getpid()}"
     taken = subprocess.run(["ip", "route"], check=True, capture_output=True, text=True).stdout
     if HERE.rpartition(".")[0] in taken:
-        raise UserError(f"expected no network that has {HERE}, found\n{taken}")
+        raise UserError(
+            f"expected no network with {HERE}, an address that this trial needs; found\n{taken}"
+        )
     _ip("netns", "add", namespace)
     try:
         _ip("link", "add", link, "type", "veth", "peer", "name", "there", "netns", namespace)

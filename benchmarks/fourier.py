@@ -48,7 +48,9 @@ def fastest(options: argparse.Namespace, side: int, family: str) -> tuple[float,
         )
         times = [(r.time_ns, r.variant.form) for r in run.front if r.time_ns is not None]
     if not times:
-        raise UserError(f"{family}: no variant of a kernel of {side} was measured")
+        raise UserError(
+            f"no variant of the family {family} could be measured for kernels of {side} × {side}"
+        )
     return min(times)
 
 

@@ -112,7 +112,10 @@ def _batched(layer: Layer, n: int | None) -> Layer:
     if n is None:
         return layer
     if "N = " not in layer.file.read_text():
-        raise UserError(f"{layer.file.name} computes one image: no batch of {n}")
+        raise UserError(
+            f"--batch {n}: expected a program with a size N, the number of images; "
+            f"found {layer.file.name} without one"
+        )
     return Layer(f"{layer.name} × {n}", layer.file, (*layer.sizes, ("N", n)))
 
 

@@ -143,7 +143,7 @@ class Value:
     def __bool__(self) -> bool:
         raise UserError(
             "expected a value that Python knows, as a condition of Python needs it; found one that "
-            "the program computes",
+            "the program computes: `select` chooses by such a value",
             here(),
         )
 

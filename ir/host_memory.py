@@ -19,7 +19,7 @@ def demand_memory(program: Program) -> None:
     if free is not None and needed > free:
         raise UserError(
             f"the inputs and the result of {program.name} take {needed:,} bytes; "
-            f"this machine has {free:,} bytes of free memory"
+            f"this machine has {free:,} bytes of free memory: try smaller sizes with --set"
         )
 
 

@@ -142,14 +142,14 @@ class Emitter:
             )
         if level is Level.GROUP and worker.count > 1 and _is_local(place):
             raise Unsupported(
-                f"toLocal: expected mapLocal, found {level.value}({dim}): groups have no "
-                "local memory in common"
+                f"expected toLocal of what mapLocal makes, found that {level.value}({dim}) makes "
+                "it: groups have no local memory in common"
             )
         if _is_private(place) and worker.count > 1 and not _owns(place.axis, worker.id):
             raise Unsupported(
-                f"the result of {level.value}({dim}) is rearranged in private memory, where each "
-                "work-item has its own share; expected toLocal around the map, or the view outside "
-                "the map"
+                f"a view rearranges the result of {level.value}({dim}) in private memory, where "
+                "each work-item keeps what it made itself; expected toLocal instead of toPrivate, "
+                "or the view outside toPrivate"
             )
         self.scope.each(
             _loop_hint(f),

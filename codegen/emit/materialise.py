@@ -183,7 +183,8 @@ def local(emitter: Recursion, e: Expr, hint: str, halves: int = 1) -> Place:
     around = [w for w in emitter.scope.active if w.level is Level.LOCAL and w.count > 1]
     if any(w.level is Level.GLOBAL for w in emitter.scope.workers.values()):
         raise Unsupported(
-            "toLocal: expected mapWorkgroup and mapLocal in the kernel, found mapGlobal"
+            "toLocal: expected mapWorkgroup and mapLocal in the kernel, found mapGlobal, whose "
+            "work-items share no memory"
         )
     at = reduce(lambda at, w: at.along(Plain(w.count), w.id), around, places.NOWHERE)
     allocate = _allocator(emitter.scope, hint, Space.LOCAL, halves)

@@ -252,7 +252,7 @@ def kind_for(t: Scalar | Vector) -> Kind:
     if isinstance(t, Scalar):
         return Kind(t.name)
     if t.width not in (1, 2, 3, 4, 8, 16):
-        raise Unsupported(f"vectors of {t.width}: expected 2, 3, 4, 8 or 16")
+        raise Unsupported(f"expected vectors of 2, 3, 4, 8 or 16, found vectors of {t.width}")
     return Kind(t.scalar.name, number(t.width))
 
 

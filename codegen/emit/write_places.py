@@ -98,8 +98,8 @@ def view_of(place: Place, instead: dict[Memory, Memory] | None = None) -> View:
             return ArrayView(axes_of(place), lambda i: view_of(at(i), instead))
         case Scatter():
             raise Unsupported(
-                "expected reads of single lanes of a vector that is kept as scalars, found "
-                "a read of the whole vector"
+                "the lanes of this vector lie apart in memory: expected reads of single lanes, "
+                "found a read of the whole vector"
             )
 
 

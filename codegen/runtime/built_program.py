@@ -217,7 +217,8 @@ class Program:
                 )
             if buffer.size < self._buffers[name].bytes:
                 raise UserError(
-                    f"buffer '{name}' has {buffer.size} bytes, expected {self._buffers[name].bytes}"
+                    f"buffer '{name}': expected at least {self._buffers[name].bytes} bytes, found "
+                    f"{buffer.size}"
                 )
 
     def time(

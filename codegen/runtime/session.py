@@ -177,7 +177,10 @@ def open_device(device: Device, cached: bool = True) -> "Session":
     handles = _handles({device.library} | known_libraries())
     same = [handle for handle in handles if _identity(handle) == wanted]
     if device.ordinal >= len(same):
-        raise UserError(f"device '{device.name}' ({device.platform}) is not here any more")
+        raise UserError(
+            f"device '{device.name}' ({device.platform}) is not here any more: `explore devices` "
+            "lists those that are"
+        )
     with _driver("opening the device"):
         return Session(device, same[device.ordinal], cached)
 
@@ -264,7 +267,8 @@ class Session:
         name, has, gives = self.device.name, self.device.global_bytes, self.device.max_alloc_bytes
         if plan.memory_bytes > has:
             raise UserError(
-                f"the plan needs {plan.memory_bytes:,} bytes of memory, {name} has {has:,}"
+                f"the plan needs {plan.memory_bytes:,} bytes of memory, {name} has {has:,}: take "
+                "a variant that needs less"
             )
         for buffer in plan.buffers:
             if buffer.bytes > gives:

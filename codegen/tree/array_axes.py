@@ -11,7 +11,7 @@ from ir.errors import Unsupported
 def number(n: object) -> int:
     """The size n as an int; Unsupported if n still has parameters."""
     if not isinstance(n, int):
-        raise Unsupported(f"expected sizes that are numbers, found {n}")
+        raise Unsupported(f"expected sizes that are numbers, found {n}, which has no value")
     return n
 
 

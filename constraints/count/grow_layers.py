@@ -79,15 +79,15 @@ def _edges(
     for rows, high in _portions(step, nodes, known, ceilings):
         if found and monotonic() > until:
             raise Unsupported(
-                "the time was up while points were counted: expected the count to reach the last "
-                f"parameter, found it at {step.parameter}"
+                "the time was up while the legal points were counted, at parameter "
+                f"{step.parameter}: give more with --time-limit"
             )
         part = _kept(step, rows, high, known, tests)
         total += len(part[0])
         if total > most:
             raise Unsupported(
-                f"expected a graph of legal points with at most {most:,} more edges at parameter "
-                f"{step.parameter}, found {total:,}: too many points to count exactly"
+                f"expected at most {most:,} choices of parameter {step.parameter} in the graph of "
+                f"legal points, found {total:,}: too many points to count exactly"
             )
         found.append(part)
     sources = np.concatenate([part[0] for part in found])
@@ -106,8 +106,7 @@ def _portions(
     if len(reach) and reach[-1] > MOST_CANDIDATES:
         raise Unsupported(
             f"expected at most {MOST_CANDIDATES:,} values of parameter {step.parameter} to try, "
-            f"found {int(reach[-1]):,}: a requirement {step.parameter} <= … makes the points "
-            "countable"
+            f"found {int(reach[-1]):,}: too many points to count exactly, unless it is fixed"
         )
     cuts = np.searchsorted(reach, np.arange(CHUNK, int(reach[-1]) if nodes else 0, CHUNK))
     for rows in np.split(np.arange(nodes), np.unique(cuts)):
@@ -204,8 +203,8 @@ def _divisors(
         return sources, values
     if (high[zero] - step.low).max() >= MOST_CANDIDATES:
         raise Unsupported(
-            f"expected an upper bound of parameter {step.parameter}: it has to divide a size that "
-            "is 0, which every number divides"
+            f"expected parameter {step.parameter} to have an upper bound, found none: all that is "
+            "asked of it is to divide a size that is 0, and every number does"
         )
     others, free = _ranges(step.low, rows[zero], high[zero])
     order = np.argsort(np.concatenate([sources, others]), kind="stable")

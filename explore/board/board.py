@@ -48,16 +48,20 @@ class Board:
             connection = Client((self.host, self.port), authkey=self.token)
         except AuthenticationError:
             raise UserError(
-                f"the board at {self.host}:{self.port} refuses the token: expected its own"
+                f"the board at {self.host}:{self.port} refuses the token: expected the one that "
+                "its `explore serve` was given, or printed"
             ) from None
         except (OSError, EOFError) as error:
-            raise UserError(f"no board answers at {self.host}:{self.port}: {error}") from None
+            raise UserError(
+                f"no board answers at {self.host}:{self.port}: {error}; `explore serve` has to run "
+                "there"
+            ) from None
         hello = receive(connection)
         if hello.kind != "hello" or (theirs := hello.checked.text("version")) != version():
             connection.close()
             raise UserError(
                 f"the board has convlift {theirs if hello.kind == 'hello' else 'unknown'}, "
-                f"here is {version()}: expected the same"
+                f"here is {version()}: expected the same version on both"
             )
         return connection, device_from(hello.checked.fields("device"))
 

@@ -60,8 +60,8 @@ def receive(connection: "Connection[Any, Any]") -> Message:
     start = _LENGTH.size + length
     if length > HEADER or start > len(data):
         raise Damaged(
-            f"message: expected a head of {length} bytes, and of at most {HEADER}, "
-            f"found {len(data) - _LENGTH.size} bytes"
+            f"message: expected a head of at most {HEADER} bytes, all in the message; found a "
+            f"head of {length} bytes in a message of {len(data)}"
         )
     head = loaded(data[_LENGTH.size : start].decode("utf-8", "replace"), "message", HEADER)
     arrays = _arrays(head, memoryview(data)[start:])
@@ -77,7 +77,9 @@ def _arrays(head: Fields, body: memoryview) -> dict[str, Array]:
             case [str(name), str(dtype), list(shape)] if dtype in DTYPES and _is_shape(shape):
                 size = math.prod(shape) * np.dtype(dtype).itemsize
             case other:
-                raise Damaged(f"message: expected name, type and shape, found {other!a:.80}")
+                raise Damaged(
+                    f"message: expected an array's name, type and shape, found {other!a:.80}"
+                )
         if size > len(body):
             raise Damaged(f"message: array {name!a:.60}: expected {size} bytes, found {len(body)}")
         found[name] = np.frombuffer(body[:size], dtype).reshape(shape)

@@ -75,12 +75,18 @@ def given_from(message: Message) -> Given:
     outputs, meant = _numbered(arrays, RIGHT), _numbered(arrays, EXACT)
     scales = [_scale(entry) for entry in fields.objects("exact", MOST_ARRAYS)]
     if not outputs or len(meant) != len(scales) or len(meant) not in (0, len(outputs)):
-        raise Damaged("given: expected the arrays of right results, found too few of them")
+        raise Damaged(
+            "given: expected an array or more of right results, and as many exact ones with scales "
+            f"or none; found {len(outputs)}, {len(meant)} and {len(scales)}"
+        )
     exact = tuple(Expected(out, *scale) for out, scale in zip(meant, scales, strict=True))
     inputs = _named(arrays, INPUT)
     varying = tuple(e.exact_text("value", 300) for e in fields.each("varying", 256))
     if not inputs.keys() >= set(varying) or inputs.keys() != _named(arrays, WHOLE).keys():
-        raise Damaged("given: expected each input twice, of real and of whole numbers")
+        raise Damaged(
+            "given: expected each input twice, of real and of whole numbers; found "
+            f"{', '.join(inputs)} and {', '.join(_named(arrays, WHOLE))}"
+        )
     right = Reference(outputs, exact or None)
     return Given(inputs, _named(arrays, WHOLE), varying, right, fields.number("max_error"))
 

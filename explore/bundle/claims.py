@@ -97,8 +97,9 @@ def _demand_one(hosts: Sequence[Host], file: Path) -> None:
         one = hosts[0]
         if (other.device, other.inputs) != (one.device, one.inputs) or other.program != one.program:
             raise Damaged(
-                f"{file}: expected results of one device, found {one.device.name} with driver "
-                f"{one.device.driver} and {other.device.name} with driver {other.device.driver}"
+                f"{file}: expected one device, program and inputs at each start of the bundle, "
+                f"found others: {one.device.name} with driver {one.device.driver} at the first, "
+                f"{other.device.name} with driver {other.device.driver} at a later one"
             )
 
 

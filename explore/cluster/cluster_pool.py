@@ -145,8 +145,8 @@ class ClusterPool:
             self._note(f"no worker is left to {self._stage}: waiting for one to join")
         elif now - self._alone > NOBODY:
             raise UserError(
-                f"no worker to {self._stage} has joined the cluster for {NOBODY:g} s: go on with "
-                "`explore resume`"
+                f"no worker to {self._stage} has joined the cluster for {NOBODY:g} s: start one, "
+                "and go on with `explore resume`"
             )
 
     # ---- workers

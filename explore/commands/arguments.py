@@ -112,7 +112,7 @@ def live_of(given: argparse.Namespace) -> int | None:
 def port(text: str) -> int:
     """The port number in a text."""
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 16):
-        raise UserError(f"expected a port of 1 to 65535, found {text!r}")
+        raise UserError(f"expected a port from 1 to 65535, found {text!r}")
     return int(text)
 
 

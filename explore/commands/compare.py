@@ -30,7 +30,10 @@ def compare(folder: Path, against: tuple[str, ...], trust: bool = False) -> list
     options = Options.from_json(known.options)
     program = Source.of(known).program(options)
     if known.options.get("profile"):
-        raise UserError(f"{folder} ran on no device: there is nothing to compare")
+        raise UserError(
+            f"expected a run on a device, found {folder}, a run for a profile: it has no times to "
+            "compare"
+        )
     target = device_of(known)
     peers = tuple(dict.fromkeys(map(peer_named, against)))
     best = pick(records)

@@ -158,7 +158,10 @@ def library_name(name: str) -> str:
 def demand_library_name(name: str) -> str:
     """The name that a user gives the libraries; a UserError if it can be none."""
     if not _fits(name):
-        raise UserError(f"expected a plain name of letters, digits and _, found {name!r}")
+        raise UserError(
+            "expected a plain name of letters, digits and _, and no keyword of Python; "
+            f"found {name!r}"
+        )
     return name
 
 

@@ -61,7 +61,8 @@ def _layer(name: str, table: Path, entry: object) -> Named:
     wrong = [size for size, n in found.items() if type(n) is not int]
     if not isinstance(program, str) or wrong:
         raise UserError(
-            f'{table}: expected [{name}] with `file = "….lift"` and sizes, such as `C = 64`'
+            f'{table}: expected [{name}] with `file = "….lift"` and sizes, such as `C = 64`; '
+            f"found {entry!r:.80}"
         )
     return Named(name, table.parent / program, tuple(found.items()))
 
@@ -105,7 +106,10 @@ def titles_by_name() -> dict[str, str]:
 def _installed() -> Path:
     folder = examples_folder()
     if folder is None:
-        raise UserError("expected a folder `examples` beside the packages, found none")
+        raise UserError(
+            "expected the folder `examples` beside the installed packages, found none: name a "
+            "program by its file"
+        )
     return folder
 
 

@@ -85,7 +85,8 @@ def demand_arrays(program: Program) -> Program:
         if components(p.var.type) is not None:
             name = p.var.name
             raise UserError(
-                f"input {name} is made of tuples: give each component an array of its own"
+                f"input {name} is made of tuples, and arrays are expected: make each component a "
+                "parameter of its own"
             )
     return program
 

@@ -100,7 +100,10 @@ def _turn(pool: "Pool[int, Turn | Grown]", count: int) -> Turn:
 def _done(pool: "Pool[int, Turn | Grown]", count: int) -> Turn | Grown:
     (done,) = pool.map([count])
     if isinstance(done.result, Failed):
-        raise UserError(f"an engine failed: {done.result.reason}\n{done.result.detail}".rstrip())
+        raise UserError(
+            f"an engine that is timed beside others failed: {done.result.reason}\n"
+            f"{done.result.detail}".rstrip()
+        )
     return done.result
 
 

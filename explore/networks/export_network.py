@@ -33,7 +33,8 @@ def export_network(
     layers = choice.layers
     if len(layers.outputs) > 1:
         raise Unsupported(
-            f"the network has the results {', '.join(layers.outputs)}: exports have one"
+            "expected a network with one result to export, found the results "
+            f"{', '.join(layers.outputs)}"
         )
     random = np.random.default_rng(SEED)
     plan = choice.plan if session is None else packed_network(choice.plan, session)

@@ -63,14 +63,16 @@ class Network:
     ) -> dict[str, Any]:
         names = list(self.layers.inputs)
         if len(arrays) > len(names):
-            raise UserError(f"{len(arrays)} arrays given: expected {', '.join(names)}")
+            raise UserError(
+                f"expected at most {len(names)} arrays, for {', '.join(names)}; found {len(arrays)}"
+            )
         given = dict(zip(names, arrays, strict=False))
         if twice := sorted(given.keys() & by_name.keys()):
             raise UserError(f"{twice[0]} is given by position and by name: expected one")
         given |= by_name
-        if wrong := [n for n in names if n not in given] + [n for n in given if n not in names]:
+        if given.keys() != set(names):
             raise UserError(
-                f"expected the inputs {', '.join(names)}; {wrong[0]!r} is missing or none of them"
+                f"expected the inputs {', '.join(names)}, found {', '.join(given) or 'none'}"
             )
         return {plan.tensors[name]: np.asarray(a) for name, a in given.items()}
 

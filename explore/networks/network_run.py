@@ -110,7 +110,9 @@ class NetworkRun:
             run = self.of_program(number)
             if (run.folder / DATABASE).exists():
                 return run.environment
-        raise UserError(f"nothing in {self.folder} was explored yet: give more with --time-limit")
+        raise UserError(
+            f"nothing in {self.folder} was explored yet: give more time with --time-limit"
+        )
 
     def unexplored(self) -> list[str]:
         """The names of the programs that were not explored because the time was over."""
@@ -224,14 +226,18 @@ def stored(read: Read, folder: Path) -> NetworkRun:
 def _read(file: Path) -> dict[str, Any]:
     try:
         if file.stat().st_size > MOST_TEXT:
-            raise UserError(f"{file} is too large to be what convlift wrote")
+            raise UserError(
+                f"{file} is damaged: expected at most {MOST_TEXT:,} bytes, as convlift writes it"
+            )
         found = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}") from error
     except ValueError as error:
         raise UserError(f"{file} is damaged: {error}") from error
     if not isinstance(found, dict):
-        raise UserError(f"{file} is damaged: expected an object, found a {type(found).__name__}")
+        raise UserError(
+            f"{file} is damaged: expected a JSON object, found a {type(found).__name__}"
+        )
     return found
 
 

@@ -41,7 +41,10 @@ def _demand_small(node: Node, xs: Sequence[Array]) -> None:
             shapes = [x.shape for x in xs] if node.operator in ARITHMETIC else [xs[0].shape]
             count = prod(np.broadcast_shapes(*shapes))
     if count > MOST_NUMBERS:
-        raise UserError(f"{node.title}: expected at most {MOST_NUMBERS:,} numbers, found {count:,}")
+        raise UserError(
+            f"{node.title}: expected at most {MOST_NUMBERS:,} numbers in a constant, "
+            f"found {count:,}"
+        )
 
 
 ARITHMETIC = ("Add", "Sub", "Mul", "Div")
@@ -53,7 +56,8 @@ def _cast(node: Node, xs: Sequence[Array]) -> Array:
     to = int(node.attributes.get("to", 0))
     if to not in names:
         raise Unsupported(
-            f"{node.title}: expected a cast to one of {', '.join(names.values())}, found type {to}"
+            f"{node.title}: expected a cast to one of {', '.join(names.values())}, found ONNX's "
+            f"type number {to}"
         )
     return xs[0].astype(names[to])
 

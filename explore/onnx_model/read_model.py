@@ -32,7 +32,9 @@ def _loaded(path: Path) -> Any:
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:
-            raise UserError(f"{path} has {size:,} bytes: models have at most {MOST_BYTES:,}")
+            raise UserError(
+                f"cannot read {path}: expected at most {MOST_BYTES:,} bytes, found {size:,}"
+            )
         data = path.read_bytes()
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
@@ -88,7 +90,7 @@ def _node(proto: Any, number: int, folder: Path, opset: int) -> Node:
     operator = proto.op_type if proto.domain in OURS else f"{proto.domain}.{proto.op_type}"
     name = proto.name or f"{operator}_{number}"
     if not proto.output:
-        raise UserError(f"node '{name}' ({operator}) makes nothing")
+        raise UserError(f"node '{name}' ({operator}): expected a result, found none")
     if proto.domain in OURS:
         demand_fits_schema(proto, f"{operator} '{name}'", opset)
     attributes = {a.name: _attribute(a, folder) for a in proto.attribute}
@@ -128,7 +130,9 @@ def _inputs(protos: Sequence[Any], shapes: Shapes) -> dict[str, Kind]:
     names = [proto.name for proto in protos]
     for name in shapes:
         if name not in names:
-            raise UserError(f"--shape {name}: the model's inputs are {', '.join(names)}")
+            raise UserError(
+                f"--shape: expected one of the model's inputs, {', '.join(names)}; found '{name}'"
+            )
     return {proto.name: _kind(proto, shapes.get(proto.name)) for proto in protos}
 
 
@@ -136,7 +140,8 @@ def _kind(proto: Any, given: Sequence[int] | None) -> Kind:
     kind = proto.type.tensor_type
     if not proto.type.HasField("tensor_type"):
         raise Unsupported(
-            f"input '{proto.name}': expected a tensor, found a {proto.type.WhichOneof('value')}"
+            f"input '{proto.name}': expected a tensor, found "
+            f"{proto.type.WhichOneof('value') or 'an input without a type'}"
         )
     dims: list[Any] = [
         d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in kind.shape.dim
@@ -175,7 +180,9 @@ def _in_order(nodes: Sequence[Node], known: set[str], outputs: Sequence[str]) ->
     for node in nodes:
         for name in filter(None, node.outputs):
             if name in makers or name in known:
-                raise UserError(f"'{name}' is made twice, the second time by {node.title}")
+                raise UserError(
+                    f"expected each tensor once, found that {node.title} makes '{name}' again"
+                )
             makers[name] = node
     _demand_made(nodes, {*known, *makers}, outputs)
     ready, left, ordered = set(known), list(nodes), []

@@ -53,7 +53,10 @@ def _external(tensor: Any, folder: Path, name: str, size: int) -> Array:
     file = _inside(told.get("location", ""), folder, name)
     offset, length = (_whole(told.get(key, "0"), key, name) for key in ("offset", "length"))
     if "length" in told and length != size:
-        raise UserError(f"weights {name!r}: {length:,} bytes are told, its shape asks for {size:,}")
+        raise UserError(
+            f"weights {name!r}: expected {size:,} bytes, as their shape needs, found the length "
+            f"{length:,}"
+        )
     try:
         found = file.stat().st_size
         if offset + size > found:

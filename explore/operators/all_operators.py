@@ -66,9 +66,11 @@ def step_of(site: Site, which: int) -> Step:
         return rearrangements.split_parts(site, which)
     if operator not in OPERATORS:
         raise Unsupported(
-            f"{site.node.title}: expected an operator that is covered, found {operator}, which is "
-            "not"
+            f"{site.node.title}: expected an operator that is covered (docs/networks.md lists "
+            f"them), found {operator}"
         )
     if which:
-        raise site.refused("only its first result is covered")
+        raise site.refused(
+            "expected that only its first result is used, found that another is, too"
+        )
     return OPERATORS[operator](site)

@@ -48,7 +48,9 @@ def _nested(site: Site, f: str, axis: int, newer: bool) -> Step:
     x = site.tensor(0)
     rank = len(x.shape)
     if not newer and prod(x.shape[axis + 1 :]) > 1:
-        raise site.refused("along several axes of a tensor with its channels last")
+        raise site.refused(
+            "expected one axis, found several, of a tensor that is stored with its channels last"
+        )
     order = (*(a for a in range(rank) if a != axis), axis)
     e = site.arranged(0, order)
     return site.step(x.kind, under(rank - 1, lambda line: f"{f}({line})", e), order)
@@ -72,7 +74,10 @@ def reduction(site: Site) -> Step:
     shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape) if keep or a not in axes)
     kind = Kind("float32", shape)
     if site.last and prod(shape[2:]) > 1:
-        raise site.refused("with channels last")
+        raise site.refused(
+            "expected a result whose channels lie where ONNX has them, found that they are to lie "
+            "last"
+        )
     if not kept:
         return site.as_stored(
             kind, f"map(all -> {f}({flat('all', rank)}), split({x.shape[0]}, {e}))"

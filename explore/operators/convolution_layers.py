@@ -26,11 +26,16 @@ def conv(site: Site) -> Step:
     site.demand_floats(0, 1, 2)
     x, w = site.tensor(0), site.tensor(1)
     if not 3 <= len(x.shape) <= 5 or len(w.shape) != len(x.shape):
-        raise site.refused(f"on arrays of {len(x.shape)} axes with weights of {len(w.shape)}")
+        raise site.refused(
+            f"expected an array of 3 to 5 axes and weights of as many, found {len(x.shape)} and "
+            f"{len(w.shape)}"
+        )
     batch, c, *spatial = x.shape
     m, groups = w.shape[0], int(site.attribute("group", 1))
     if groups < 1 or c != w.shape[1] * groups or m % groups:
-        raise site.refused(f"{c} channels in {groups} groups, weights of shape {list(w.shape)}")
+        raise site.refused(
+            f"expected weights of {c} channels in {groups} groups, found the shape {list(w.shape)}"
+        )
     windows = windows_of(site, spatial, w.shape[2:], ceil=False)
     image, many = image_text(site, 0)
     depthwise = groups == c == m
@@ -130,7 +135,7 @@ def biases_text(site: Site, n: int, m: int, groups: int, dtype: str = "float32")
         return site.constant(np.zeros(dims, dtype))
     b = site.tensor(n)
     if b.kind.elements != m:
-        raise site.refused(f"{b.kind.elements} biases for {m} channels")
+        raise site.refused(f"expected a bias for each of {m} channels, found {b.kind.elements}")
     if b.array is not None:
         return site.constant(b.array.reshape(dims))
     return site.parameter(b.kind.dtype, dims, b.name)
@@ -141,12 +146,17 @@ def conv_transpose(site: Site) -> Step:
     site.demand_floats(0, 1, 2)
     x, w = site.tensor(0), site.tensor(1)
     if not 3 <= len(x.shape) <= 5 or len(w.shape) != len(x.shape):
-        raise site.refused(f"on arrays of {len(x.shape)} axes with weights of {len(w.shape)}")
+        raise site.refused(
+            f"expected an array of 3 to 5 axes and weights of as many, found {len(x.shape)} and "
+            f"{len(w.shape)}"
+        )
     groups = int(site.attribute("group", 1))
     batch, c, *spatial = x.shape
     n = len(spatial)
     if groups < 1 or w.shape[0] != c or c % groups:
-        raise site.refused(f"{c} channels in {groups} groups, weights of shape {list(w.shape)}")
+        raise site.refused(
+            f"expected weights of {c} channels in {groups} groups, found the shape {list(w.shape)}"
+        )
     steps = [int(s) for s in site.attribute("strides", (1,) * n)]
     apart = [int(s) for s in site.attribute("dilations", (1,) * n)]
     more = [int(s) for s in site.attribute("output_padding", (0,) * n)]
@@ -159,7 +169,7 @@ def conv_transpose(site: Site) -> Step:
         )
     ]
     if min(counts) < 1:
-        raise site.refused(f"a result of the sizes {counts}")
+        raise site.refused(f"expected a result of sizes from 1 on, found the sizes {counts}")
     if n == 1:
         steps, apart, more, dims = [1, *steps], [1, *apart], [0, *more], (1, *dims)
         pads = [0, pads[0], 0, pads[1]]

@@ -13,12 +13,17 @@ def gemm(site: Site) -> Step:
     site.demand_floats(0, 1, 2)
     a, b = site.tensor(0), site.tensor(1)
     if len(a.shape) != 2 or len(b.shape) != 2:
-        raise site.refused(f"on arrays of {len(a.shape)} and {len(b.shape)} axes")
+        raise site.refused(
+            f"expected two matrices, found arrays of {len(a.shape)} and {len(b.shape)} axes"
+        )
     turned_a, turned_b = (bool(site.attribute(f"trans{s}", 0)) for s in "AB")
     m, k = a.shape[::-1] if turned_a else a.shape
     n = b.shape[0] if turned_b else b.shape[1]
     if k != b.shape[1 if turned_b else 0]:
-        raise site.refused(f"on shapes that do not fit: {list(a.shape)}, {list(b.shape)}")
+        raise site.refused(
+            "expected matrices that can be multiplied, found the shapes "
+            f"{list(a.shape)} and {list(b.shape)}"
+        )
     alpha = float(site.attribute("alpha", 1.0))
     rows = f"transpose({site.stored(0)})" if turned_a else site.stored(0)
     if b.array is not None:
@@ -46,7 +51,9 @@ def _with_biases(site: Site, parts: tuple[str, str, str], shape: tuple[int, int]
     c = site.tensor(2)
     dims = (*(1,) * (2 - len(c.shape)), *c.shape)
     if any(have not in (1, want) for have, want in zip(dims, shape, strict=True)):
-        raise site.refused(f"biases of the shape {list(c.shape)}")
+        raise site.refused(
+            f"expected biases for a result of {list(shape)}, found biases of {list(c.shape)}"
+        )
     whole = c.name if c.array is None else c.array.reshape(dims)
     biases = site.parameter("float32", dims, whole)
     product = f"dot(row, column){factor} + {number(beta)} * bias"
@@ -87,15 +94,23 @@ def product_shape(
     and the sizes (m, k, n) of a single product. Refused if they do not fit."""
     left, right = (1, *a) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
     if left[-1] != right[-2]:
-        raise site.refused(f"on shapes that do not fit: {list(a)}, {list(b)}")
+        raise site.refused(
+            f"expected matrices that can be multiplied, found the shapes {list(a)} and {list(b)}"
+        )
     try:
         many = np.broadcast_shapes(left[:-2], right[:-2])
     except ValueError as error:
-        raise site.refused(f"on shapes that do not fit: {list(a)}, {list(b)}") from error
+        raise site.refused(
+            f"expected as many matrices on both sides, or one, found the shapes {list(a)} and "
+            f"{list(b)}"
+        ) from error
     n, m, k, columns = int(np.prod(many)), left[-2], left[-1], right[-1]
     each = [int(np.prod(s[:-2])) for s in (left, right)]
     if any(e not in (1, n) for e in each):
-        raise site.refused(f"on shapes of which each repeats the other: {list(a)}, {list(b)}")
+        raise site.refused(
+            "expected that only one side is repeated for the other, found the shapes "
+            f"{list(a)} and {list(b)}, each of which is"
+        )
     shape = (*many, *((m,) if len(a) > 1 else ()), *((columns,) if len(b) > 1 else ()))
     return tuple(int(x) for x in shape), (each[0], each[1]), (m, k, columns)
 
@@ -133,7 +148,9 @@ def matrices_text(site: Site, n: int, each: int, shape: tuple[int, int]) -> str:
     t = site.tensor(n)
     dims = shape if each == 1 else (each, *shape)
     if t.last:
-        raise site.refused("on a tensor that is stored with its channels last")
+        raise site.refused(
+            "expected a tensor that lies as ONNX has it, found one with its channels last"
+        )
     given = t.name if t.array is None else t.array.reshape(dims)
     return site.parameter(t.kind.dtype, dims, given)
 
@@ -142,5 +159,8 @@ def _as_it_lies(site: Site, kind: Kind, e: str) -> Step:
     """The step of e, whose numbers are in ONNX's order; Refused if the result shall have its
     channels last."""
     if site.last:
-        raise site.refused("with channels last")
+        raise site.refused(
+            "expected a result whose channels lie where ONNX has them, found that they are to lie "
+            "last"
+        )
     return site.as_stored(kind, e)

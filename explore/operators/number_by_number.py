@@ -84,7 +84,9 @@ def batch_normalisation(site: Site) -> Step:
     """The step of a `BatchNormalization` with fixed statistics; Refused if the model is being
     trained."""
     if len([name for name in site.node.outputs if name]) > 1 or site.attribute("training_mode", 0):
-        raise site.refused("while a model is trained")
+        raise site.refused(
+            "expected a model for inference, found training_mode or more results than one"
+        )
     x, epsilon = site.tensor(0), float(site.attribute("epsilon", 1e-5))
     arrays = [site.tensor(n) for n in range(1, 5)]
     if all(t.array is not None for t in arrays):
@@ -120,7 +122,9 @@ def number_by_number(site: Site, which: Sequence[int], of: Text) -> Step:
 def _over(site: Site, tensors: Sequence[Tensor], of: Text) -> Step:
     if {t.kind.dtype for t in tensors} != {"float32"}:
         found = ", ".join(sorted({t.kind.dtype for t in tensors}))
-        raise site.refused(f"on numbers of the type {found}")
+        raise site.refused(
+            f"expected numbers of the type float32, found numbers of the type {found}"
+        )
     return over_tensors(site, tensors, of, "float32")
 
 
@@ -131,7 +135,9 @@ def over_tensors(site: Site, tensors: Sequence[Tensor], of: Text, dtype: str) ->
         shape = np.broadcast_shapes(*(t.shape for t in tensors))
     except ValueError as error:
         shapes = ", ".join(str(list(t.shape)) for t in tensors)
-        raise site.refused(f"on shapes that do not fit: {shapes}") from error
+        raise site.refused(
+            f"expected shapes that can be broadcast to one, found {shapes}"
+        ) from error
     rank = len(shape)
     order = channels_last(rank) if site.last else tuple(range(rank))
     operands = [_operand(site, t, order, rank) for t in tensors]
@@ -186,7 +192,10 @@ def _operand(site: Site, t: Tensor, order: Order, rank: int) -> _Operand:
     if t.last == site.last or sum(n > 1 for n in shape[1:]) < 2:
         return _Operand(t, dims)
     if t.last and len(t.shape) < rank:
-        raise site.refused("on tensors of different numbers of axes, one with its channels last")
+        raise site.refused(
+            f"expected a tensor of {rank} axes, as another has, found {len(t.shape)} in "
+            f"'{t.name}', which is stored with its channels last"
+        )
     full = Tensor(t.name, Kind(t.kind.dtype, shape), t.last)
     return _Operand(full, dims, tuple(full.order.index(axis) for axis in order))
 

@@ -17,9 +17,14 @@ def max_pool(site: Site) -> Step:
     """The step of a `MaxPool`."""
     dtype = site.tensor(0).kind.dtype
     if len([name for name in site.node.outputs if name]) > 1:
-        raise site.refused("its second result, the places of the largest, is asked for")
+        raise site.refused(
+            "expected that only its first result is used, found that its second result, the places "
+            "of the largest, is, too"
+        )
     if dtype not in LOWEST:
-        raise site.refused(f"on numbers of the type {dtype}")
+        raise site.refused(
+            f"expected numbers of the types {', '.join(LOWEST)}, found numbers of the type {dtype}"
+        )
     lowest = number(LOWEST[dtype])
     f = f"channel -> reduce({lowest}, (acc, x) -> max(acc, x), channel)"
     windows = _windows(site)

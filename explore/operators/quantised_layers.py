@@ -27,7 +27,10 @@ def quantise(site: Site) -> Step:
     tensors = _with_axis(site)
     made = site.tensor(2).kind.dtype if site.has(2) else "uint8"
     if made not in WHOLE or (not site.has(2) and site.attribute("output_dtype", 0)):
-        raise site.refused(f"to numbers of the type {made}")
+        found = f"numbers of the type {made}" if site.has(2) else "none, but output_dtype"
+        raise site.refused(
+            f"expected a zero point of one of the types {', '.join(WHOLE)}, found {found}"
+        )
     sat = f"{SCALARS[made]}_sat"
     whole = "short_sat_rte({})" if made in BYTES else "long(int_sat_rte({}))"  # the sum fits it
 
@@ -43,7 +46,10 @@ def dequantise(site: Site) -> Step:
     x = site.tensor(0)
     site.demand_floats(1)
     if x.kind.dtype not in (*WHOLE, "int32"):
-        raise site.refused(f"on numbers of the type {x.kind.dtype}")
+        raise site.refused(
+            f"expected numbers of the types {', '.join(WHOLE)} or int32, found numbers of the type "
+            f"{x.kind.dtype}"
+        )
 
     def of(xs: Sequence[str]) -> str:
         return f"float({xs[0]}{f' - {xs[2]}' if len(xs) > 2 else ''}) * {xs[1]}"
@@ -57,13 +63,18 @@ def _with_axis(site: Site) -> list[Tensor]:
     x = site.tensor(0)
     rank, axis = len(x.shape), int(site.attribute("axis", 1))
     if site.attribute("block_size", 0):
-        raise site.refused("with a scale for each block")
+        raise site.refused(
+            "expected one scale, or one for each channel; found a scale for each block"
+        )
     found = [x]
     for t in (site.tensor(n) for n in (1, 2) if site.has(n)):
         shape = [1] * rank
         if t.kind.elements > 1:
             if len(t.shape) > 1 or not -rank <= axis < rank or t.shape[0] != x.shape[axis]:
-                raise site.refused(f"on {list(x.shape)} with scales of {list(t.shape)}")
+                raise site.refused(
+                    "expected scales and zero points of one number, or of one for each element "
+                    f"along axis {axis} of {list(x.shape)}; found {list(t.shape)}"
+                )
             shape[axis % rank] = t.shape[0]
         array = None if t.array is None else t.array.reshape(shape)
         found.append(Tensor(t.name, Kind(t.kind.dtype, tuple(shape)), array=array))
@@ -98,11 +109,16 @@ def _convolution(
     x, w, groups = site.tensor(0), site.tensor(weights), _groups(site)
     _demand_bytes(site, 0, weights)
     if not 3 <= len(x.shape) <= 4 or len(w.shape) != len(x.shape):
-        raise site.refused(f"on arrays of {len(x.shape)} axes with weights of {len(w.shape)}")
+        raise site.refused(
+            f"expected an array of 3 or 4 axes and weights of as many, found {len(x.shape)} and "
+            f"{len(w.shape)}"
+        )
     batch, c, *spatial = x.shape
     m = w.shape[0]
     if groups < 1 or c != w.shape[1] * groups or m % groups:
-        raise site.refused(f"{c} channels in {groups} groups, weights of shape {list(w.shape)}")
+        raise site.refused(
+            f"expected weights of {c} channels in {groups} groups, found the shape {list(w.shape)}"
+        )
     _demand_sums_fit(site, prod(w.shape[1:]))
     windows = windows_of(site, spatial, w.shape[2:], ceil=False)
     image, many = image_text(site, 0)
@@ -125,13 +141,18 @@ def _convolution(
 def _demand_bytes(site: Site, *inputs: int) -> None:
     for n in inputs:
         if site.tensor(n).kind.dtype not in BYTES:
-            raise site.refused(f"on numbers of the type {site.tensor(n).kind.dtype}")
+            raise site.refused(
+                f"expected numbers of the types {' or '.join(BYTES)}, found numbers of the type "
+                f"{site.tensor(n).kind.dtype}"
+            )
 
 
 def _demand_sums_fit(site: Site, products: int) -> None:
     """Refuse the node if an int may not hold the sum of so many products of bytes."""
     if products * LARGEST_PRODUCT >= 1 << 31:
-        raise site.refused(f"sums of {products} products: an int may not hold them")
+        raise site.refused(
+            f"expected sums that an int holds, found sums of {products} products of bytes"
+        )
 
 
 def _one(site: Site, n: int, dtype: str) -> str:
@@ -141,7 +162,10 @@ def _one(site: Site, n: int, dtype: str) -> str:
         return "0i"
     t = site.tensor(n)
     if t.kind.elements != 1 or t.kind.dtype != dtype:
-        raise site.refused(f"input {n} of {t.kind.elements} numbers of the type {t.kind.dtype}")
+        raise site.refused(
+            f"expected one number of the type {dtype} as input {n}, found {t.kind.elements} "
+            f"numbers of the type {t.kind.dtype}"
+        )
     if t.array is not None:
         return literal(t.array)
     return f"at(0, {site.parameter(dtype, (1,), t.name)})"
@@ -156,7 +180,10 @@ def each_text(site: Site, n: int, m: int, groups: int, dtype: str) -> str:
         return site.constant(np.zeros(dims, dtype))
     t = site.tensor(n)
     if t.kind.elements not in (1, m) or t.kind.dtype != dtype:
-        raise site.refused(f"input {n} of {t.kind.elements} numbers of the type {t.kind.dtype}")
+        raise site.refused(
+            f"expected 1 or {m} numbers of the type {dtype} as input {n}, found "
+            f"{t.kind.elements} numbers of the type {t.kind.dtype}"
+        )
     if t.array is not None:
         return site.constant(np.broadcast_to(t.array.reshape(-1), (m,)).reshape(dims))
     if t.kind.elements == m:
@@ -179,7 +206,9 @@ def _requantised(
     _demand_scales(site, scales)
     dtype = site.tensor(zero).kind.dtype
     if dtype not in BYTES:
-        raise site.refused(f"to numbers of the type {dtype}")
+        raise site.refused(
+            f"expected results of the types {' or '.join(BYTES)}, found numbers of the type {dtype}"
+        )
     sat, yz = f"{SCALARS[dtype]}_sat", _one(site, zero, dtype)
     arrays = [site.tensor(n).array for n in scales]
     if not any(a is None for a in arrays):
@@ -198,14 +227,20 @@ def _requantised(
 def _demand_scales(site: Site, scales: Sequence[int]) -> None:
     for n in scales:
         if site.tensor(n).kind.dtype != "float32":
-            raise site.refused(f"with scales of the type {site.tensor(n).kind.dtype}")
+            raise site.refused(
+                "expected scales of the type float32, found scales of the type "
+                f"{site.tensor(n).kind.dtype}"
+            )
 
 
 def _multipliers(site: Site, scale: Array) -> tuple[Array, Array]:
     """The scales as pairs of whole numbers: arrays q and shift, with scale = q · 2^(shift - 31)."""
     fraction, exponent = np.frexp(scale)
     if scale.min() <= 0 or exponent.min() not in SHIFTS or exponent.max() not in SHIFTS:
-        raise site.refused(f"with scales from {scale.min():g} to {scale.max():g}")
+        raise site.refused(
+            "expected scales of inputs, divided by that of the result, from 2^-32 to below 2^30; "
+            f"found {scale.min():g} to {scale.max():g}"
+        )
     return (fraction.astype(np.float64) * 2**31).astype(np.int32), exponent.astype(np.int32)
 
 
@@ -239,7 +274,10 @@ def _product(
     zeros = each_text(site, right_zero, n, 1, b.kind.dtype)
     f, scales = made
     if site.last:
-        raise site.refused("with channels last")
+        raise site.refused(
+            "expected a result whose channels lie where ONNX has them, found that they are to lie "
+            "last"
+        )
 
     def one(p: str, q: str) -> str:
         return f"whole_product({f}, {zero}, {p}, transpose({q}), {zeros}, {scales or zeros})"

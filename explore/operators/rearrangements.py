@@ -20,9 +20,11 @@ def unchanged(site: Site) -> Step:
     """The step of an operator whose first result is its input unchanged, such as `Dropout`."""
     x = site.tensor(0)
     if site.node.operator == "Dropout" and len([n for n in site.node.outputs if n]) > 1:
-        raise site.refused("its second result, the mask, is asked for")
+        raise site.refused(
+            "expected that only its first result is used, found that the second, the mask, is, too"
+        )
     if site.node.operator == "Dropout" and site.has(2) and site.array(2, "mode").item():
-        raise site.refused("while a model is trained")
+        raise site.refused("expected a model for inference, found training_mode")
     return _as_it_is(site, x.kind)
 
 
@@ -230,8 +232,8 @@ def sliced(site: Site) -> Step:
         places = range(shape[axis])[slice(start, end, step)]
         if step < 1 or not places:
             raise site.refused(
-                f"expected steps from 1 on and a place at least, found the places {start} to {end} "
-                f"in steps of {step}"
+                f"expected steps from 1 on and at least one element, found {start} to {end} in "
+                f"steps of {step}"
             )
         e = under(axis, _places(places, shape[axis]), e)
         shape[axis] = len(places)
@@ -265,7 +267,8 @@ def split_parts(site: Site, which: int) -> Step:
             sizes = [each] * (parts - 1) + [n - each * (parts - 1)]
     if sum(sizes) != n or len(sizes) != parts or min(sizes) < 1:
         raise site.refused(
-            f"expected {parts} parts of {n} elements in all, found parts of {list(sizes)}"
+            f"expected {parts} parts with {n} elements in all, none without; found parts of "
+            f"{list(sizes)}"
         )
     begin = list(accumulate(sizes, initial=0))[which]
     places = range(begin, begin + sizes[which])
@@ -308,8 +311,8 @@ def _demand_repeats(site: Site) -> None:
     ) and nearest.startswith("round")
     if (not floors and not rounds) or site.attribute("axes", None) is not None:
         raise site.refused(
-            "expected a way that repeats each element equally often, without axes, found "
-            f"{way}, {nearest}"
+            "expected modes that repeat each element equally often, without axes; found "
+            f"{way}, {nearest}{' and axes' if site.attribute('axes', None) is not None else ''}"
         )
 
 

@@ -109,7 +109,7 @@ class Site:
         found = self.inputs[n] if n < len(self.inputs) else None
         if found is None:
             raise UserError(
-                f"{self.node.title}: expected an input {n}, found only {len(self.inputs)}"
+                f"{self.node.title}: expected an input {n}, counted from 0; found none"
             )
         return found
 
@@ -118,7 +118,9 @@ class Site:
         `what` says in words what the array holds."""
         found = self.tensor(n)
         if found.array is None:
-            raise self.refused(f"its {what} come from a node or from outside: constants are taken")
+            raise self.refused(
+                f"expected constants as its {what}, found that a node or an input gives them"
+            )
         return found.array
 
     def refused(self, why: str) -> Unsupported:
@@ -139,7 +141,10 @@ class Site:
         """Refuse the node if one of the inputs with these numbers exists and is not of floats."""
         for n in inputs:
             if self.has(n) and self.tensor(n).kind.dtype != "float32":
-                raise self.refused(f"on numbers of the type {self.tensor(n).kind.dtype}")
+                raise self.refused(
+                    "expected numbers of the type float32, found numbers of the type "
+                    f"{self.tensor(n).kind.dtype}"
+                )
 
     def parameter(self, dtype: str, dims: Sequence[int], given: str | Array) -> str:
         """Add a parameter of this type and these sizes, which is given a tensor's name or a

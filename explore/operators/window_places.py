@@ -61,14 +61,20 @@ def windows_of(site: Site, given: Sequence[int], kernel: Sequence[int], ceil: bo
     steps = _each(site, "strides", n, 1)
     apart = _each(site, "dilations", n, 1)
     if len(kernel) != n or min((*kernel, *steps, *apart)) < 1:
-        raise site.refused(f"windows of {list(kernel)} on an array of {n} axes")
+        raise site.refused(
+            f"expected {n} numbers from 1 on as kernel_shape, strides and dilations, found "
+            f"{list(kernel)}, {steps} and {apart}"
+        )
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, apart, strict=True)]
     before, after = _pads(site, given, spans, steps)
     counts, beyond = [], [0] * n
     for i in range(n):
         whole = given[i] + before[i] + after[i] - spans[i]
         if whole < 0:
-            raise site.refused(f"no window of {spans[i]} fits into {given[i]} elements")
+            raise site.refused(
+                f"expected windows of at most {whole + spans[i]} elements, those of the padded "
+                f"array; found windows of {spans[i]}"
+            )
         count = whole // steps[i] + 1
         if ceil and whole % steps[i] and count * steps[i] < given[i] + before[i]:
             beyond[i] = steps[i] - whole % steps[i]  # else it would begin beyond the array
@@ -88,7 +94,7 @@ def _of_a_row(*each: tuple[int, ...]) -> Windows:
 def _each(site: Site, name: str, n: int, usual: int) -> list[int]:
     found = [int(x) for x in site.attribute(name, (usual,) * n)]
     if len(found) != n:
-        raise site.refused(f"{name} has {len(found)} numbers: expected {n}")
+        raise site.refused(f"expected {n} numbers as {name}, found {len(found)}")
     return found
 
 
@@ -111,7 +117,7 @@ def _pads(
         return [0] * n, [0] * n
     pads = [int(x) for x in site.attribute("pads", (0,) * (2 * n))]
     if len(pads) != 2 * n or min(pads, default=0) < 0:
-        raise site.refused(f"pads are {pads}: expected {2 * n} numbers from 0 on")
+        raise site.refused(f"expected {2 * n} numbers from 0 on as pads, found {pads}")
     return pads[:n], pads[n:]
 
 

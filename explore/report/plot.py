@@ -31,7 +31,9 @@ def plot_front(
     coloured by it.
     """
     if file.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise UserError(f"expected a file name in .png, .svg or .pdf, found {str(file)!r}")
+        raise UserError(
+            f"expected a file name that ends in .png, .svg or .pdf, found {str(file)!r}"
+        )
     if not usable(records):
         raise UserError("no variant ran to the end in this run: there is nothing to draw")
     from matplotlib import rc_context  # here: slow to import

@@ -66,7 +66,10 @@ class Compiled:
         stays on the device, and nothing waits; `np.asarray` reads it.
         """
         if len(arrays) > len(self.names):
-            raise UserError(f"{len(arrays)} arrays given: expected {', '.join(self.names)}")
+            raise UserError(
+                f"expected at most {len(self.names)} arrays, for {', '.join(self.names)}; "
+                f"found {len(arrays)}"
+            )
         given = dict(zip(self.names, arrays, strict=False))
         if twice := sorted(given.keys() & by_name.keys()):
             raise UserError(f"{twice[0]} is given by position and by name: expected one")

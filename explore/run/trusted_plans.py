@@ -79,7 +79,10 @@ class TrustedPlans:
                 f"it is not run: {why}; the folder was changed by another hand"
             )
         if self.trust:
-            raise UserError(f"{variant.id} is not run: its stored text is not proved: {why}")
+            raise UserError(
+                f"{variant.id} is not run: its kernels, as they are stored, could not be proved "
+                f"safe: {why}"
+            )
         raise UserError(
             f"{variant.id} was made by convlift {self.environment.version} and cannot be made "
             f"again by {version()}: {why}; --trust takes the kernels as they are stored, if "

@@ -48,7 +48,7 @@ def _data(package: Path) -> io.BytesIO:
     for name, content in _members(package.read_bytes(), package):
         if name.startswith("data.tar"):
             return io.BytesIO(content)
-    raise UserError(f"{package} is no Debian package: it has no data")
+    raise UserError(f"{package} is no Debian package: expected a member data.tar, found none")
 
 
 def _members(archive: bytes, package: Path) -> Iterator[tuple[str, bytes]]:

@@ -96,8 +96,8 @@ def _downloaded(archives: Path, needed: list[PackageFile]) -> Iterator[Path]:
     for file in sorted(archives.glob("*.deb")):
         if file.stat().st_size not in lengths:
             raise UserError(
-                f"{file.name} has {file.stat().st_size:,} bytes: expected the length that the "
-                "packages' index tells"
+                f"{file.name} has {file.stat().st_size:,} bytes: expected the length that "
+                "Debian's index tells; install again to download it anew"
             )
         yield file
 
@@ -153,7 +153,10 @@ def _made(packages: list[Path], identity: str, say: Say) -> Toolchain:
 def _demand_host() -> None:
     machine = platform.machine()
     if platform.system() != "Linux" or machine != "x86_64":
-        raise UserError(f"the toolchain runs on Linux on x86-64, this is {machine}")
+        raise UserError(
+            "expected Linux on x86-64, on which the toolchain runs; "
+            f"found {platform.system()} on {machine}"
+        )
 
 
 def _identity(folder: Path) -> str:

@@ -61,7 +61,10 @@ class PrivateApt:
         said = self._run("apt-get", "install", "--print-uris", *packages)
         found = [PackageFile(m["file"], int(m["bytes"]), m["sum"]) for m in LINE.finditer(said)]
         if not found:
-            raise UserError(f"{self.release} has no packages {' '.join(packages)} here")
+            raise UserError(
+                f"expected the packages {' '.join(packages)} in Debian's index of {self.release}, "
+                "found none of them"
+            )
         return found
 
     def download(self, packages: Sequence[str]) -> Path:

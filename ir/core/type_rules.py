@@ -138,7 +138,7 @@ def _infer(e: Expr) -> Type:
             _expect(expected, Tuple(tuple(map(type_of, parts))), instruction.name)
             return type_of(instruction.meaning.body)
         case Lam():
-            raise IllTyped("a function stands where a value is expected")
+            raise IllTyped("expected a value, found a function")
         case _:
             return _view(e)
 
@@ -190,7 +190,7 @@ def _view(e: Expr) -> Type:
         case AsScalar(xs):
             lane, width = unlift(elem_of(xs))
             return Array(lane, size_of(xs) * width)
-    raise IllTyped(f"no typing rule for {type(e).__name__}")
+    raise IllTyped(f"expected a term that has a type, found {type(e).__name__}")
 
 
 def _apply(f: Lam, argument: Type) -> Type:
@@ -210,7 +210,10 @@ def _reduction(init: Type, f: Lam, elem: Type) -> Type:
     _expect(taken.parts[1], elem, "a reduction's element")
     _expect(acc, type_of(f.body), "a reduction's result")
     if not broadcasts(init, acc):
-        raise IllTyped(f"a reduction starts as {show_type(init)} but accumulates {show_type(acc)}")
+        raise IllTyped(
+            f"expected a reduction to start as its accumulator, {show_type(acc)}, found that it "
+            f"starts as {show_type(init)}"
+        )
     return acc
 
 
@@ -249,7 +252,9 @@ def _met(a: Scalar, b: Scalar) -> Scalar:
         return a
     if FLOAT in (a, b):
         return FLOAT
-    raise IllTyped(f"{a.name} and {b.name} do not meet: convert one, as in float(x)")
+    raise IllTyped(
+        f"expected numbers of one type, found {a.name} and {b.name}: convert one, as in float(x)"
+    )
 
 
 def _literal(value: float, scalar: Scalar) -> Type:
@@ -302,7 +307,7 @@ def _with_scalar(t: Type, scalar: Scalar) -> Type:
 
 def _component(i: int, t: Type) -> Type:
     if not isinstance(t, Tuple) or not 0 <= i < len(t.parts):
-        raise IllTyped(f"no component {i} in {show_type(t)}")
+        raise IllTyped(f"expected a tuple with a component {i}, found {show_type(t)}")
     return t.parts[i]
 
 
@@ -312,7 +317,9 @@ def _fits_pad(value: Type, elem: Type) -> None:
     if not isinstance(value, Scalar) or any(
         (leaf.scalar if isinstance(leaf, Vector) else leaf) != value for leaf in leaves(elem)
     ):
-        raise IllTyped(f"pad fills {show_type(elem)} with {show_type(value)}")
+        raise IllTyped(
+            f"pad needs a value like the elements, {show_type(elem)}, found {show_type(value)}"
+        )
 
 
 def _expect(expected: Type, found: Type, where: str) -> None:

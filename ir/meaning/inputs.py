@@ -146,7 +146,11 @@ def _check(name: str, t: Type, found: Data) -> None:
     scalar = scalar_of(t)
     kinds = "iu" if scalar.name in RANGES else "fiu"
     if found.dtype.kind not in kinds and (kinds == "iu" or found.dtype != STORED["bfloat"]):
-        raise UserError(f"input {name} : {show_type(t)} cannot be given as {found.dtype}")
+        wanted = "whole" if kinds == "iu" else "real or whole"
+        raise UserError(
+            f"input {name} : {show_type(t)} cannot be given as {found.dtype}: expected {wanted} "
+            "numbers"
+        )
     if scalar.name in RANGES:
         _check_range(name, t, found)
 
@@ -180,7 +184,8 @@ def demand_few(program: Program) -> None:
     cells = sum(cells_of(p.var.type) for p in program.params)
     if cells > DRAWN:
         raise UserError(
-            f"{program.name} takes {cells:,} numbers; expected at most {DRAWN:,} to draw"
+            f"the inputs of {program.name} have {cells:,} numbers: at most {DRAWN:,} are drawn at "
+            "random"
         )
 
 

@@ -128,7 +128,9 @@ def evaluate(program: Program, inputs: Mapping[str, Data], dtype: DTypeLike = np
             f"{program.name} is nested too deeply to evaluate: expected fewer levels of terms"
         ) from None
     except MemoryError as error:
-        raise UserError(f"{program.name} needs more memory than there is: {error}") from None
+        raise UserError(
+            f"{program.name} needs more memory than there is: {error}; try smaller sizes with --set"
+        ) from None
 
 
 def _given(t: Type, data: Data, real: "np.dtype[np.generic]") -> Value:
@@ -231,7 +233,7 @@ def _view(e: Expr, env: Env) -> Value:
 
 def _numbers(n: int, whole: "np.dtype[np.generic]") -> Value:
     if n < 1:
-        raise UserError(f"expected an array of at least 1 element, found {n}")
+        raise UserError(f"generate: expected an array of at least 1 element, found {n}")
     check_ceiling(n * 8)
     return from_array(np.arange(n, dtype=whole))
 

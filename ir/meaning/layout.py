@@ -234,7 +234,10 @@ def reorder(xs: Leaf, index: Leaf) -> Leaf:
     shape = [*(x.size for x in others), axis.size]
     places = np.broadcast_to(aligned(found, (*others, axis)), shape).astype(np.int64)
     if not np.array_equal(np.sort(places, axis=-1), np.broadcast_to(np.arange(axis.size), shape)):
-        raise UserError(f"reorder: the function is not a bijection on 0 … {axis.size - 1}")
+        raise UserError(
+            f"reorder: expected a bijection on 0 … {axis.size - 1}, found a function that is not a "
+            "bijection"
+        )
     if others:
         return gather_each(xs, index)
     return _strided(xs, places) if _is_stride(places) else gather(xs, places)

@@ -108,7 +108,7 @@ def where_sizes(where: tuple[Binding, ...], given: Mapping[str, int]) -> dict[st
         if name.text in sizes:
             return sizes[name.text]
         if name.text not in written:
-            hint = did_you_mean(name.text, written)
+            hint = did_you_mean(name.text, written) or "; bind it after `where`"
             raise UserError(f"unbound size `{name.text}`{hint}", name.span)
         if name.text in opened:
             circle = " -> ".join([*opened[opened.index(name.text) :], name.text])

@@ -118,8 +118,8 @@ def agree(declared: SurfaceType, found: Type, size: SizeOf, span: Span, whole: T
         case TypeArray(elem, n, _), Array(inner, m):
             if not same(size(n), m):
                 raise UserError(
-                    f"expected an array of {show_size(size(n))}, found {show_size(m)} "
-                    f"in {show_type(whole)}",
+                    f"expected an array of size {show_size(size(n))}, found one of size "
+                    f"{show_size(m)} in {show_type(whole)}",
                     span,
                 )
             return agree(elem, inner, size, span, whole)

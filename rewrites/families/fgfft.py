@@ -72,7 +72,7 @@ def _lowered(params: frozenset[str], form: Fine, e: Expr) -> Rewritten | None:
         )
     if form.regular and not slides_again(p, r):
         raise Refused(
-            "expected windows of several places along two dimensions, found them along one "
+            "expected windows of several elements along two dimensions, found them along one "
             "dimension at most: use the family fgfft"
         )
     return seq(stage("sums row by row", rows), _rows_transformed(params, form, p, r))(e)

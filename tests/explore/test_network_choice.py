@@ -143,5 +143,5 @@ def test_a_run_in_which_nothing_was_explored_says_so(
 ) -> None:
     run = NetworkRun(tmp_path, Path("model.onnx"), "", {}, Settings(), found[1])
     assert run.unexplored() == [p.name for p in found[1].programs]
-    with pytest.raises(UserError, match="was explored yet: give more with --time-limit"):
+    with pytest.raises(UserError, match="was explored yet: give more time with --time-limit"):
         _ = run.environment

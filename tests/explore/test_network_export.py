@@ -74,5 +74,5 @@ def test_an_export_runs_with_weights_packed_and_checks_itself(
 def test_an_export_of_several_results_is_refused(tmp_path: Path) -> None:
     layers = layers_of(read_model(twice(np.random.default_rng(), ["y", "z"])))
     options = estimated(layers, target_of(None, "cpu", ()), None, lambda number, found: None)
-    with pytest.raises(Unsupported, match="the results y, z: exports have one"):
+    with pytest.raises(Unsupported, match="with one result to export, found the results y, z"):
         export_network(Chooser.of(layers, options).fastest(), "here", tmp_path / "net")

@@ -70,7 +70,7 @@ def test_weights_outside_of_the_folder_are_not_read(tmp_path: Path, location: st
     [
         ({"offset": 9}, "end at byte 25 of w.bin, which has 16"),
         ({"offset": "-1"}, "offset is '-1', expected a number of bytes"),
-        ({"length": 12}, "12 bytes are told, its shape asks for 16"),
+        ({"length": 12}, "expected 16 bytes, as their shape needs, found the length 12"),
     ],
 )
 def test_weights_that_do_not_fit_their_file(tmp_path: Path, more: Any, words: str) -> None:
@@ -159,7 +159,7 @@ def test_open_sizes_are_asked_for() -> None:
     assert read_model(made, {"x": [2, 3]}).inputs["x"].shape == (2, 3)
     with pytest.raises(UserError, match="expected 2 sizes"):
         read_model(made, {"x": [2]})
-    with pytest.raises(UserError, match="the model's inputs are x"):
+    with pytest.raises(UserError, match="one of the model's inputs, x; found 'z'"):
         read_model(made, {"z": [2]})
 
 
@@ -173,7 +173,7 @@ def test_an_operator_that_is_not_covered_is_told_with_its_node() -> None:
 
 def test_other_mistakes_are_told(tmp_path: Path) -> None:
     twice = [make("Relu", ["x"], ["y"], name="a"), make("Relu", ["x"], ["y"], name="b")]
-    refused(model(twice, {"x": [2]}, ["y"], {}), "'y' is made twice", "Relu 'b'")
+    refused(model(twice, {"x": [2]}, ["y"], {}), "Relu 'b' makes 'y' again")
     refused(relu(opset=6), "opset 6: expected one from 7 to")
     (tmp_path / "text.onnx").write_text("no model")
     refused(tmp_path / "text.onnx", "is no ONNX model")

@@ -149,7 +149,7 @@ def test_trust_goes_no_further_than_texts_that_are_proved(
     change_environment(run, of_another_version)
     change_details(run, plant_printf)
     assert main(["pick", str(run), "--export", str(tmp_path / "export"), "--trust"]) == 1
-    assert "its stored text is not proved" in capfd.readouterr().err
+    assert "as they are stored, could not be proved safe" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

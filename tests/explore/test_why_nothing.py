@@ -233,7 +233,7 @@ def test_a_run_without_times_is_not_replayed(records: list[Record], tmp_path: Pa
     replay = [sys.executable, "-m", "benchmarks.search", "replay", folder]
     done = subprocess.run(replay, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1
-    assert "ran to the end: there is nothing to look for" in done.stderr
+    assert "ran to the end: there are no times" in done.stderr
     assert "Traceback" not in done.stderr
 
 

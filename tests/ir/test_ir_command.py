@@ -107,7 +107,7 @@ def test_tuples_are_read_and_written_as_npz(tmp_path: Path) -> None:
         (["eval", "PROGRAM", "--output", "no/such/folder", "--random", "0"], "cannot write"),
         (
             ["eval", "PROGRAM", "--output", "OUT", "--random", "0", "--set", "N=10000000000"],
-            "expected at most 1,073,741,824 to draw",
+            "at most 1,073,741,824 are drawn at random",
         ),
     ],
 )
