@@ -37,7 +37,7 @@ from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.named_nest import Nest, arranged
 from rewrites.nest.normal_form import normalise
 from rewrites.number_laws.precision import UNIT, lost_in_parts, lost_narrowed, operand_type
-from rewrites.storing.fragment_order import constants_in_fragments
+from rewrites.storing.fragment_order import columns_by_steps, constants_in_fragments
 from rewrites.storing.mapped_stores import stored_mapped
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.stored_views import Choices, Windows, prepare
@@ -106,11 +106,15 @@ def _tiled(form: Matrix) -> Strategy:
 
 def _relaid(form: Matrix) -> Strategy:
     """The strategy that stores constants in the order in which the lanes of the form's instruction
-    hold them; it changes nothing if the form relays none."""
+    hold them, and in forms that do so in every run columns, too, as groups stage them; it changes
+    nothing if the form relays none."""
     if not form.choices.relaid:
         return skip
     rows = MATRIX[form.instruction].brought[0]
-    return constants_in_fragments(form.choices.relaid, rows)
+    in_lanes = constants_in_fragments(form.choices.relaid, rows)
+    if not form.in_runs:
+        return in_lanes
+    return seq(in_lanes, columns_by_steps(form.choices.relaid, rows.count(rows.rows)))
 
 
 def kernel(form: Matrix, e: Expr) -> Rewritten | None:

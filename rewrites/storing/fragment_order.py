@@ -1,12 +1,12 @@
-"""Constants laid out as the lanes of a sub-group hold them, so that each lane loads its part of a
-tile at once."""
+"""Operands of products laid out in memory for the lanes of a sub-group: rows as lanes hold them, so
+that each lane loads its part of a tile at once, and columns as a group stages them."""
 
 # key: e term, s strategy
 
 from collections.abc import Sequence
 
-from ir.core.nodes import Expr, Map, Zip
-from ir.core.terms import free
+from ir.core.nodes import Expr, Map, Slide, Zip
+from ir.core.terms import free, subterms
 from ir.core.type_rules import type_of
 from ir.core.types import depth
 from ir.core.views import is_view
@@ -53,6 +53,31 @@ def constants_in_fragments(constants: frozenset[str], f: Fragment) -> Strategy:
         return in_fragments(f, dims)(xs) if constant and dims > 1 else None
 
     return run
+
+
+def columns_by_steps(params: frozenset[str], steps: int) -> Strategy:
+    """The strategy that stores, in each kernel, the operand of its columns if that is a matrix and
+    not windows of an image: `steps` elements of a column side by side, then columns. So what a
+    group stages of it, some steps of neighbouring columns, lies together in memory. `params` are
+    the names of the program's parameters."""
+
+    def each(e: Expr) -> Rewritten | None:
+        try:
+            columns = sided(e).columns
+        except Refused:
+            return skip(e)
+        over = when(lambda m: isinstance(m, Map), of_array(attempt(laid)))
+        return nested(columns[0], over)(e) if len(columns) == 1 else skip(e)
+
+    def laid(xs: Expr) -> Rewritten | None:
+        known = free(xs) and free(xs) <= params and is_view(xs)
+        if not known or depth(type_of(xs)) != 2 or any(isinstance(t, Slide) for t in subterms(xs)):
+            return None
+        lying = labels("columns", "chunks", "steps")
+        kept = stored_as(lying, ("chunks", "columns", "steps"))
+        return seq(split_inner(k=steps, level=1), of_array(kept))(xs)
+
+    return kernels(each)
 
 
 def in_fragments(f: Fragment, dims: int) -> Strategy:

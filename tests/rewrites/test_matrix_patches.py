@@ -26,7 +26,7 @@ from tests.rewrites.test_matrix import ATTENTION, H200, agrees, program
 
 PROGRAMS = {
     "product": ("matmul.lift", {"M": 40, "N": 24, "K": 32}, "patch"),
-    "product, ahead": ("matmul.lift", {"M": 40, "N": 24, "K": 32}, "patch ahead"),
+    "product, laid": ("matmul.lift", {"M": 40, "N": 24, "K": 32}, "patch laid ahead"),
     "convolution": ("vgg.lift", {"C": 16, "W": 14, "M": 30}, "patch"),
     "ahead": ("vgg.lift", {"C": 32, "W": 13, "M": 32}, "patch relaid ahead"),
     "product in parts": ("matmul.lift", {"M": 16, "N": 16, "K": 32}, "patch parts"),
@@ -62,6 +62,22 @@ def test_patches_serve_every_program_of_tiles(session: Session, name: str) -> No
 def test_the_first_half_of_attention_is_served_too(session: Session) -> None:
     p = parse(ATTENTION)
     agrees(session, p, lower(p, form_named(p, "matrix", "mma-tf32 patch")), seed=2)
+
+
+def test_columns_of_a_product_are_laid_out_for_the_groups_that_stage_them() -> None:
+    """The matrix b has its columns far apart in memory: without `laid` a group loads number by
+    number what it stages of them; with it, vectors of what a kernel of its own has laid out."""
+    p = program("matmul.lift", {"M": 16, "N": 16, "K": 32})
+    widths = {}
+    for form in ("patch", "patch laid"):
+        generated = made(p, form)
+        staged = [
+            s.value
+            for s in statements(generated.kernels[-1].body)
+            if isinstance(s, Written) and s.memory.space is Space.LOCAL
+        ]
+        widths[form] = {load.width for value in staged for load in loads(value)}
+    assert widths == {"patch": {1}, "patch laid": {4}}
 
 
 def test_a_patch_with_its_halo_is_staged_once_for_all_taps() -> None:
