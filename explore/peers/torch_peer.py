@@ -101,7 +101,7 @@ def _way(layer: Layer, manner: Manner, wanted: Array, gpu: bool, scratch: int) -
             )
         xs = [x.clone() for _ in range(COPIES)]
         held = _bytes(layer, run, x, gpu) + scratch
-        timed = _replayed(run, xs) if gpu else _hosted(run, xs)
+        timed = replayed(run, xs) if gpu else _hosted(run, xs)
     return Way(timed, held, manner.precision)
 
 
@@ -117,11 +117,13 @@ def _hosted(run: Run, xs: list[Any]) -> Callable[[int], float]:
     return once
 
 
-def _replayed(run: Run, xs: list[Any]) -> Callable[[int], float]:
+def replayed(run: Run, xs: list[Any]) -> Callable[[int], float]:
     """The function that gives the time of a run on a GPU: the mean over a replayed graph of runs,
-    one on each copy of the input."""
+    one on each copy of the input. It holds `run`, whose weights the graph reads: tensors that are
+    given back may be another's when the graph is replayed."""
     import torch
 
+    held = run, xs
     aside = torch.cuda.Stream()
     aside.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(aside):  # algorithms are chosen before the capture
@@ -141,7 +143,7 @@ def _replayed(run: Run, xs: list[Any]) -> Callable[[int], float]:
             graph.replay()
         last.record()
         torch.cuda.synchronize()
-        return float(first.elapsed_time(last)) * 1e6 / (REPLAYS * len(xs))
+        return float(first.elapsed_time(last)) * 1e6 / (REPLAYS * len(held[1]))
 
     return once
 
