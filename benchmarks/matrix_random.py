@@ -1,23 +1,25 @@
 """Random convolutions and matrix products in random forms of the family `matrix`, on a device.
 
     python -m benchmarks.matrix_random [--device D] [--count 300] [--jobs N] [--seed S]
-        [--time-limit 600]
+        [--time-limit 600] [--out FILE.jsonl]
 
 Sizes are drawn at random: odd images, strides, dilations, groups, volumes, batches, channels that
 fill no tile. Each program is lowered in a random form at a random point, and computes on small
 whole numbers, which every instruction of the family multiplies exactly: its results must be those
-of the interpreter to the last bit. Says how many programs and forms were tried, and each that was
-wrong.
+of the interpreter to the last bit. Says as it goes how many programs and forms were tried, and each
+that was wrong; with `--out`, each case is a line of that file as soon as it was tried.
 """
 
 import argparse
+import json
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import get_context
+from functools import partial
+from multiprocessing import TimeoutError, get_context
 from pathlib import Path
 from random import Random
 
@@ -28,7 +30,7 @@ from codegen.compile import generate
 from codegen.plan import Plan
 from codegen.runtime.devices import choose
 from codegen.runtime.results import BuildFailed
-from codegen.runtime.session import open_device
+from codegen.runtime.session import Session, open_device
 from constraints.devices import H200
 from explore.space.derive_form import points
 from explore.space.lowering import bound
@@ -45,6 +47,7 @@ from rewrites.tuning.lower import lower
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 LARGEST = 3  # of the whole numbers: sums of thousands of products fit the bits of a float
 TRIES = 40  # forms of a program, of which some do not apply to it
+TELL = 25  # cases between two lines that tell how far it is
 
 SIDES, CHANNELS, ROWS = tuple(range(3, 40)), (16, 32, 48, 64, 96), tuple(range(1, 70))
 STEPS = (1, 2, 3)
@@ -71,6 +74,26 @@ class Case:
     plan: Plan
     inputs: Mapping[str, NDArray[np.float32]]
     right: NDArray[np.float64]
+
+
+_session: list[Session] = []  # of this process
+
+
+def opened(device: str | None) -> Session:
+    """The session of this process on the named device."""
+    if not _session:
+        _session.append(open_device(choose(device)))
+    return _session[0]
+
+
+def built(given: tuple[str, str | None]) -> Case | None:
+    """The case that is drawn with a seed, built on the named device, so that its cache holds it."""
+    seed, device = given
+    case = drawn(seed)
+    if case is not None:
+        with suppress(BuildFailed):  # which the process that runs it will find again
+            opened(device).build(case.plan)
+    return case
 
 
 def drawn(seed: str) -> Case | None:
@@ -118,18 +141,35 @@ def _meant(p: Program, seed: int) -> tuple[Mapping[str, NDArray[np.float32]], ND
     return inputs, np.asarray(evaluate(p, inputs), np.float64)
 
 
-def cases(count: int, seed: str, jobs: int, limit_s: float) -> Iterator[Case]:
+def cases(count: int, seed: str, jobs: int, limit_s: float, device: str | None) -> Iterator[Case]:
     """Up to twice `count` random cases, drawn with seeds that begin with `seed` and made by `jobs`
-    processes, in the order in which they are made; none after `limit_s` seconds."""
-    begun = time.monotonic()
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        todo = [pool.submit(drawn, f"{seed} {n}") for n in range(2 * count)]
-        for done in as_completed(todo):
-            if (case := done.result()) is not None:
+    processes, which build them for the named device, in the order in which they are made; none
+    after `limit_s` seconds."""
+    until = time.monotonic() + limit_s
+    with get_context("spawn").Pool(jobs) as pool:  # ended at once when no more are asked for
+        made = pool.imap_unordered(built, ((f"{seed} {n}", device) for n in range(2 * count)))
+        while (left := until - time.monotonic()) > 0:
+            try:
+                case = made.next(left)
+            except (StopIteration, TimeoutError):
+                return
+            if case is not None:
                 yield case
-            if time.monotonic() - begun > limit_s:
-                break
-        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def outcome(session: Session, case: Case) -> str:
+    """The outcome of a case on a session's device: `right`, `not built` with the reason, or `wrong`
+    with the number of cells."""
+    try:
+        program = session.build(case.plan, checking=True)
+    except BuildFailed as error:
+        return f"not built: {str(error).splitlines()[0]}"
+    try:
+        out = np.asarray(program(case.inputs), np.float64)
+    finally:
+        program.release()
+    off = int((out != case.right).sum())
+    return f"wrong: {off} of {out.size} cells" if off else "right"
 
 
 def main() -> int:
@@ -139,30 +179,44 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", default=str(time.time_ns()))
     parser.add_argument("--time-limit", type=float, default=600.0)
+    parser.add_argument("--out", type=Path, help="write each case to this file")
     given = parser.parse_args()
-    device = choose(given.device)
-    session = open_device(device)
-    print(f"{device.name}, seed {given.seed}", flush=True)
-    right, wrong, refused, seen = 0, 0, Counter[str](), set[str]()
-    for case in cases(given.count, given.seed, given.jobs, given.time_limit):
-        try:
-            out = np.asarray(session.build(case.plan, checking=True)(case.inputs), np.float64)
-        except BuildFailed as error:
-            refused[str(error).splitlines()[0]] += 1
-            continue
-        seen.add(case.form)
-        if np.array_equal(out, case.right):
-            right += 1
-        else:
-            wrong += 1
-            print(f"wrong: {case.told}, {case.form}: {int((out != case.right).sum())} cells")
-        if right + wrong == given.count:
+    session = opened(given.device)
+    print(f"{session.device.name}, seed {given.seed}", flush=True)
+    write = partial(_written, given.out) if given.out else _nowhere
+    tried, seen = Counter[str](), set[str]()
+    for case in cases(given.count, given.seed, given.jobs, given.time_limit, given.device):
+        found = outcome(session, case)
+        kind = found.split(":")[0]
+        write({"case": case.told, "form": case.form, "outcome": found})
+        tried[kind] += 1
+        if kind != "not built":
+            seen.add(case.form)
+        if kind != "right":
+            print(f"{found}: {case.told}, {case.form}", flush=True)
+        if tried.total() % TELL == 0:
+            print(_told(tried, seen), flush=True)
+        if tried["right"] + tried["wrong"] == given.count:
             break
-    tried = f"{right + wrong} programs in {len(seen)} forms"
-    print(f"{tried}, {wrong} wrong, {refused.total()} not built")
-    for why, n in refused.most_common(5):
-        print(f"{n} times: {why}")
-    return 1 if wrong else 0
+    print(_told(tried, seen), flush=True)
+    return 1 if tried["wrong"] else 0
+
+
+def _told(tried: Counter[str], seen: set[str]) -> str:
+    programs = tried["right"] + tried["wrong"]
+    return (
+        f"{programs} programs in {len(seen)} forms, {tried['wrong']} wrong, "
+        f"{tried['not built']} not built"
+    )
+
+
+def _written(file: Path, line: Mapping[str, str]) -> None:
+    with file.open("a", encoding="utf-8") as out:
+        out.write(json.dumps(line) + "\n")
+
+
+def _nowhere(line: Mapping[str, str]) -> None:
+    pass
 
 
 if __name__ == "__main__":

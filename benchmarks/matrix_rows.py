@@ -1,0 +1,126 @@
+"""The rows of `matrix_layers`: programs at the sizes of layers and products, and the ways in which
+instructions may multiply their numbers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from explore.files.named_programs import named_programs
+from ir.core.nodes import Program
+from ir.errors import UserError
+from ir.parse import parse
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+VGG = (2, 5, 7, 10, 12, 17, 19, 24)
+MEC = range(1, 13)
+SIDE = 4096  # of the square matrices that are multiplied
+
+# A layer of VGG-16 with halves in memory; products and sums are floats.
+HALF_VGG = """
+half_vgg(const weights : [[[[half]C]3]3]M, const biases : [half]M, image : [[[half]C]W]H) =
+  map2d(window ->
+      map((kernel, bias) ->
+          half(relu(reduce(float(bias), (acc, (x, w)) -> acc + float(x) * float(w),
+                           zip(flatten(window), flatten(kernel))))),
+        zip(weights, biases)),
+    slide2d(3, 1, pad2d(1, half(0.0), image)))
+where C = 128, W = 112, H = W, M = 128
+"""
+# The product of two matrices of bfloats, with floats as sums.
+BFLOAT_PRODUCT = """
+product(a : [[bfloat]K]M, b : [[bfloat]N]K) =
+  map(row ->
+      map(column ->
+          bfloat(reduce(0.0, (acc, (x, y)) -> acc + float(x) * float(y), zip(row, column))),
+        transpose(b)),
+    a)
+where M = 512, N = 512, K = 512
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to multiply: the `words` that all forms of it have, the words that none has
+    (`without`), the precision of the peer beside it, and the largest error of right results."""
+
+    words: frozenset[str]
+    without: frozenset[str]
+    peer: str  # float, tf32, half or bfloat
+    max_error: float
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row by its name: the text of its program, sizes in place of those in the text, and the way
+    in which its numbers are multiplied."""
+
+    name: str
+    text: str
+    sizes: tuple[tuple[str, int], ...]
+    way: Way
+
+    @property
+    def program(self) -> Program:
+        return parse(self.text, set=dict(self.sizes))
+
+    def at(self, sizes: Mapping[str, int]) -> "Row":
+        """The row with some of its sizes replaced by `sizes`."""
+        known = {name: sizes.get(name, n) for name, n in self.sizes}
+        return Row(self.name, self.text, tuple(known.items()), self.way)
+
+
+def _way(words: str, without: str, peer: str, max_error: float) -> Way:
+    return Way(frozenset(words.split()), frozenset(without.split()), peer, max_error)
+
+
+PACKED = "patch relaid"  # constants are laid out for lanes before all runs
+IN_RUNS = "patch laid"  # there are none: what lanes load is laid out in every run
+SEVERAL = "split widened spelled by-taps"  # for sums of several dimensions, or other numbers
+BF16X3 = _way(f"mma-bf16 parts {PACKED}", "padded", "float", 1e-5)
+F16X3 = _way(f"mma-f16 parts {PACKED}", "padded", "float", 1e-6)
+HALVES = _way(f"mma-f16 {PACKED}", "padded parts widened", "half", 3e-3)
+PRODUCTS = {
+    "tf32": _way(f"mma-tf32 {IN_RUNS}", f"parts {SEVERAL}", "tf32", 2e-3),
+    "bf16x3": _way(f"mma-bf16 {IN_RUNS} parts", SEVERAL, "float", 1e-5),
+}
+BFLOATS = _way(f"mma-bf16 {IN_RUNS}", f"parts {SEVERAL}", "bfloat", 1e-2)
+
+
+def rows() -> Iterator[Row]:
+    """All rows, those of one kind beside each other."""
+    known = named_programs()
+    for n in VGG:
+        sizes = dict(known[f"vgg-{n}"].sizes)
+        batch = {"N": 32, "C": sizes["C"], "W": sizes["W"], "H": sizes["W"], "M": sizes["M"]}
+        yield Row(f"batch-vgg-{n}", _text("batched"), tuple(batch.items()), BF16X3)
+    for n in MEC:
+        named = known[f"mec-cv{n}"]
+        sizes = {"N": 32, **dict(named.sizes)}
+        yield Row(f"mec-cv{n}", _text("mec"), tuple(sizes.items()), BF16X3)
+    for n in VGG:
+        yield Row(f"vgg-{n}", _text("vgg"), tuple(known[f"vgg-{n}"].sizes), BF16X3)
+        yield Row(f"f16x3-vgg-{n}", _text("vgg"), tuple(known[f"vgg-{n}"].sizes), F16X3)
+        yield Row(f"half-vgg-{n}", HALF_VGG, tuple(known[f"vgg-{n}"].sizes), HALVES)
+    square = tuple((name, SIDE) for name in "MNK")
+    for name, way in PRODUCTS.items():
+        yield Row(f"product-{name}", _text("matmul"), square, way)
+    yield Row("product-bf16", BFLOAT_PRODUCT, square, BFLOATS)
+
+
+def _text(example: str) -> str:
+    return (EXAMPLES / f"{example}.lift").read_text(encoding="utf-8")
+
+
+def rows_named(names: Sequence[str]) -> list[Row]:
+    """The rows that are named, or whose names begin with one of `names` and a hyphen, in the order
+    of `rows`; a UserError for a name of none."""
+    every = [*rows()]
+    for name in names:
+        if not any(_meant(name, row) for row in every):
+            known = " ".join(row.name for row in every)
+            raise UserError(f"expected names of rows, found {name!r}: rows are {known}")
+    return [row for row in every if any(_meant(name, row) for name in names)]
+
+
+def _meant(name: str, row: Row) -> bool:
+    return row.name == name or row.name.startswith(f"{name}-") or row.name.startswith(f"{name}cv")
