@@ -108,9 +108,7 @@ class Site:
         """Input number n; a UserError that names the node if it has none."""
         found = self.inputs[n] if n < len(self.inputs) else None
         if found is None:
-            raise UserError(
-                f"{self.node.title}: expected an input {n}, counted from 0; found none"
-            )
+            raise UserError(f"{self.node.title}: expected an input {n}, counted from 0; found none")
         return found
 
     def array(self, n: int, what: str) -> Array:

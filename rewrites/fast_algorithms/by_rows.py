@@ -46,13 +46,16 @@ from rewrites.nest.sums_of_products import Products, others, products, windows
 
 @rule("sums of products in windows  =  let x, g = rows in sums of (windows of x times g)")
 def by_rows(e: Expr) -> Expr | None:
-    """A sum of products over windows becomes the sum, over pairs of rows, of one row slid along the
-    other.
+    """The term e, a convolution of several dimensions, as a sum of convolutions of one dimension;
+    None if e is no such convolution.
 
-        map … (map (w -> reduce (x_wv g_v)))  =  map … (reduce (row + map (reduce …) (slide v 1 x)))
+    Each row of the kernel is slid along the row of the image that it meets, and the rows of sums
+    that come of it are added up. The products are the same, in another order. Where windows step
+    by s, each row of the image and of the kernel is first cut into s rows, each of every s-th
+    element, so that all windows step by 1.
 
-    The same cells are multiplied. Rows are dense: where windows step by s, one row is s rows, each
-    of every s-th element.
+        map … (map (w -> reduce (x_w · g)))
+          =  map … (reduce (sums, (x, g) -> sums + map (reduce (· g)) (slide width 1 x)))
     """
     try:
         p = products(e)
