@@ -91,5 +91,5 @@ def test_sums_that_an_int_may_not_hold_are_refused() -> None:
     node = helper.make_node("ConvInteger", ["x", "w"], ["y"], name="large")
     x = np.zeros((1, 40000, 1, 1), np.uint8)
     made = quantised_model([node], {"w": w}, x, "y", np.dtype(np.int32))
-    with pytest.raises(Unsupported, match="'large': .* sums of 40000 products"):
+    with pytest.raises(Unsupported, match=r"'large': .* sums of 40000 products"):
         layers_of(read_model(made))
