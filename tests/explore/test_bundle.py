@@ -163,7 +163,7 @@ REFUSED: dict[str, Callable[[list[Line]], object]] = {
     "expected 1 results": changed(exact=[]),
     "one of measured, failed": changed(status="perhaps"),
     "found it twice": lambda lines: lines.append(lines[-1]),
-    "of one device": lambda lines: lines.append(
+    "expected one device": lambda lines: lines.append(
         lines[0] | {"device": lines[0]["device"] | {"driver": "other"}}
     ),
     "a line of the device": lambda lines: lines.pop(0) and None,
