@@ -345,7 +345,7 @@ def test_the_front_is_drawn_for_a_paper_and_the_same_each_time(suffix: str, tmp_
 
 
 def test_a_figure_that_cannot_be_is_refused_in_words(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"expected a file name in \.png"):
+    with pytest.raises(UserError, match=r"expected a file name that ends in \.png"):
         plot_front(RECORDS, tmp_path / "front.exe")
     with pytest.raises(UserError, match="nothing to draw"):
         plot_front([], tmp_path / "front.png")

@@ -230,10 +230,10 @@ def test_where_no_variant_ran_lost_forms_are_told_too() -> None:
 @pytest.mark.parametrize("records", [[], [Record(variant(tile=2), Failed("build", "ptxas: no"))]])
 def test_a_run_without_times_is_not_replayed(records: list[Record], tmp_path: Path) -> None:
     folder = stored(tmp_path / "run", *records)
-    replay = [sys.executable, "-m", "benchmarks.search", "replay", folder]
+    replay = [sys.executable, "-m", "explore", "replay", folder]
     done = subprocess.run(replay, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1
-    assert "ran to the end: there are no times" in done.stderr
+    assert "ran to the end: there is nothing to look for" in done.stderr
     assert "Traceback" not in done.stderr
 
 

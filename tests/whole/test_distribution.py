@@ -77,7 +77,11 @@ def test_the_wheel_runs_in_an_environment_of_its_own(built: Path, tmp_path: Path
     site = Path(subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip())
     (site / "beside.pth").write_text(f"{Path(numpy.__file__).parents[1]}\n")
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
-    subprocess.run([*pip, "--no-index", "--no-deps", str(wheel)], check=True, capture_output=True)
+    subprocess.run(
+        [*pip, "--no-index", "--no-deps", "--ignore-installed", str(wheel)],
+        check=True,
+        capture_output=True,
+    )
     outside = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
     def said(*words: str) -> str:
