@@ -1,213 +1,192 @@
-"""Gradients of random convolution-like programs by every family, on devices; fails if any is wrong.
+"""Gradients of random convolution-like programs by every family that applies, on devices; fails if
+any is wrong.
 
-    python -m benchmarks.gradients_on_devices make FOLDER [--count 300] [--seed SEED] [--jobs 1]
-                                                          [--families 17] [--seconds S]
-    python -m benchmarks.gradients_on_devices run  FOLDER [--device D] [--jobs 1]
+    python -m benchmarks.gradients_on_devices here FOLDER [--count 300] [--families N] [--device D]
+    python -m benchmarks.gradients_on_devices make FOLDER [--count 300] [--families N]
+    python -m benchmarks.gradients_on_devices run  FOLDER [--device D]
+        [--seed S] [--jobs 1] [--seconds T] [--patience 300]
 
-`make` draws chains of layers (`torch_layers`, which needs PyTorch), takes the gradient of each in a
-parameter drawn at random, and lowers it by each family, or with `--families` by as many in turn:
-in a form drawn at random that applies, at a point drawn at random. A file for each program keeps
-the plans, the inputs and the interpreter's result; a file that is there already is not made again.
-`run` needs no PyTorch: it runs all plans with guarded buffers, those of a program in a process of
-their own.
+`here` draws chains of layers (`torch_layers`, which needs PyTorch) and takes the gradient of each
+in a parameter drawn at random. Each is lowered by families in an order of its own, in a form and at
+a point drawn at random, proved, and run with guarded buffers, until N families have served it or
+all were asked: first one family for all programs, then a second, and so on. Each verdict is a line
+of FOLDER/verdicts.jsonl at once. What has one is not tried again, so that any later call, with a
+larger N, goes on; none is begun after T seconds.
+
+Where there is no PyTorch, `make` (elsewhere) writes the plans into FOLDER, a file a program, and
+`run` runs these and writes the verdicts.
 """
 
 import argparse
-import gzip
-import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
-from itertools import cycle, islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from random import Random
 from time import time
 from typing import Any
 
-import numpy as np
+from benchmarks.gradient_tries import (
+    BEGUN,
+    CRASHED,
+    FAILED,
+    REFUSED,
+    RIGHT,
+    WRONG,
+    Drawn,
+    Refusal,
+    Tries,
+    Verdict,
+    drawn,
+    kept,
+    order,
+    read,
+    tried,
+    verdict_on,
+    verdicts_in,
+    write,
+)
+from codegen.runtime.session import Session, choose, open_device
+from constraints.devices import Profile, profile
+from explore.run.target import profile_of
+from rewrites.families.all_families import FAMILIES
 
-from codegen.compile import generate
-from codegen.demand_proofs import demand_proofs
-from codegen.kernel_facts import TooLarge
-from codegen.plan import Plan
-from codegen.runtime.session import BuildFailed, choose, open_device
-from constraints.devices import profile
-from explore.measure.reference import EPSILON, Expected, expected
-from explore.space.derive_form import points
-from explore.space.lowering import bound
-from ir.core.nodes import Program
-from ir.errors import Unsupported
-from ir.meaning.inputs import shape_of
-from rewrites.adjoint.program import gradient
-from rewrites.engine.refused import Refused
-from rewrites.families.all_families import FAMILIES, forms
-from rewrites.tuning.lower import lower
-
-ERROR = 1e-5  # of single precision, in parts of what a result would be if nothing cancelled
-TRIES = 6  # forms that are drawn before a family counts as one that refuses the program
-SMALL_GROUP, LARGE_GROUP = 64, 1024  # work-items: of a sub-group's instructions, the large one
-SECONDS = 300  # for a program's kernels on a device
-
-
-@dataclass(frozen=True, slots=True)
-class Try:
-    """A gradient lowered by a family in a form at a point: `words` names these, and `plan` is its
-    code. Its result may be off by `rounding` machine epsilons."""
-
-    words: str
-    family: str
-    plan: Plan
-    rounding: float
+LOG = "verdicts.jsonl"
+Left = tuple[int, list[str]]  # families that have still to serve a program, and those not tried
 
 
-@dataclass(frozen=True, slots=True)
-class Tries:
-    """All tries of one gradient, called `name`, with its inputs, its right result, and the families
-    that `refused` it."""
-
-    name: str
-    inputs: dict[str, np.ndarray]
-    right: Expected
-    tries: tuple[Try, ...]
-    refused: tuple[str, ...]
-
-
-# ---- making them
-
-
-def make(folder: Path, count: int, seed: str, jobs: int, families: int, seconds: float) -> int:
-    """Write the tries of `count` programs, each by `families` families, into a folder, a file for
-    each program; `jobs` are made at once, and none is begun after so many `seconds`. Returns how
-    many programs failed."""
+def here(folder: Path, given: argparse.Namespace) -> None:
+    """Try the gradients of random programs on a device of this machine, and log the verdicts."""
     folder.mkdir(parents=True, exist_ok=True)
-    missing = [k for k in range(count) if not _file(folder, k).exists()]
-    end = time() + seconds
+    end = time() + given.seconds
 
-    def one(k: int) -> str:
-        if time() > end:
-            return "late"
-        return "".join(_apart(partial(_made, folder, seed, families, k), None))
+    def share(first: int, wanted: int) -> None:
+        """Go on until `wanted` families have served each program of one job's share."""
+        while time() < end:
+            found = verdicts_in(folder / LOG)
+            left = {k: _left(given.seed, k, wanted, found) for k in _programs(first, given)}
+            trying = {k: ours for k, ours in left.items() if ours[1]}
+            if not trying:
+                return
+            for v in _or_crashed(partial(_tried_here, given.seed, trying, given.device), given):
+                write(folder / LOG, v)
+                if time() > end:
+                    return
 
-    with ThreadPoolExecutor(jobs) as pool:
-        told = [*pool.map(one, missing)]
-    failed = [k for k, word in zip(missing, told, strict=True) if not word]
-    print(f"{told.count('made')} made, {told.count('late')} late, {len(failed)} failed: {failed}")
-    return len(failed)
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for wanted in range(1, given.families + 1):
+            list(pool.map(share, range(given.jobs), [wanted] * given.jobs))
 
 
-def _file(folder: Path, k: int) -> Path:
-    return folder / f"{k:04}.pickle.gz"
+def _programs(first: int, given: argparse.Namespace) -> range:
+    return range(first, given.count, given.jobs)
+
+
+def _left(seed: str, k: int, wanted: int, found: list[Verdict]) -> Left:
+    """How many families have still to serve program k, and those that were not tried, in their
+    order; none if enough have."""
+    known = {v.family: v.word for v in found if v.program == k}
+    missing = wanted - sum(word != REFUSED for word in known.values())
+    left = [f for f in order(seed, k) if f not in known]
+    return (missing, left) if missing > 0 else (0, [])
+
+
+def _tried_here(seed: str, trying: dict[int, Left], device: str | None) -> Iterator[Verdict]:
+    """The verdicts on families that try each program, until so many as are missing serve it; before
+    each verdict the news that it is begun."""
+    session = open_device(choose(device))
+    machine = profile_of(session.device)
+    for k, (missing, families) in trying.items():
+        yield Verdict(k, families[0], BEGUN)
+        d = drawn(seed, k)
+        for family in families:
+            yield Verdict(k, family, BEGUN)
+            v = _tried(d, k, family, seed, machine, session)
+            yield v
+            missing -= v.word != REFUSED
+            if not missing:
+                break
+
+
+def _tried(d: Drawn, k: int, family: str, seed: str, machine: Profile, session: Session) -> Verdict:
+    try:
+        made = tried(d, family, seed, machine)
+        return made.verdict(k) if isinstance(made, Refusal) else verdict_on(d, k, made, session)
+    except Exception as why:  # a defect of ours: what has no proof, say
+        return Verdict(k, family, FAILED, 0.0, f"{type(why).__name__}: {why}")
+
+
+def make(folder: Path, given: argparse.Namespace) -> None:
+    """Write the tries of random programs into a folder, a file for each program."""
+    folder.mkdir(parents=True, exist_ok=True)
+    end = time() + given.seconds
+
+    def one(k: int) -> None:
+        if time() < end and not kept(folder, k).exists():
+            list(_apart(partial(_made, folder, given.seed, given.families, k), None))
+
+    with ThreadPoolExecutor(given.jobs) as pool:
+        list(pool.map(one, range(given.count)))
+    missing = [k for k in range(given.count) if not kept(folder, k).exists()]
+    print(f"{given.count - len(missing)} of {given.count} made; late or failed: {missing}")
 
 
 def _made(folder: Path, seed: str, families: int, k: int) -> Iterator[str]:
-    from benchmarks.torch_layers import chain
-
-    r = Random(f"{seed} {k}")
-    x, rng = chain(r), np.random.default_rng(r.randrange(1 << 30))
-    name = r.choice(sorted(x.shapes))
-    p = gradient(x.program(), name)
-    shapes = {q.var.name: shape_of(q.var.type) for q in p.params}
-    given = {n: rng.normal(size=shape).astype(np.float32) for n, shape in shapes.items()}
-    found, refused = list[Try](), list[str]()
-    for family in islice(cycle(FAMILIES), families * k % len(FAMILIES), None):
-        if len(found) + len(refused) == families:
+    d, found, refused = drawn(seed, k), [], []
+    for family in order(seed, k):
+        made = tried(d, family, seed, profile("h200"))
+        if isinstance(made, Refusal):
+            refused.append(made)
+        else:
+            found.append(made)
+        if len(found) == families:
             break
-        made = _try(p, family, r)
-        found += [] if made is None else [made]
-        refused += [] if made is not None else [family]
-    wide = {n: a.astype(np.float64) for n, a in given.items()}
-    done = Tries(f"{k}: {name}", given, expected(p, wide), tuple(found), tuple(refused))
-    part = _file(folder, k).with_suffix(".part")
-    part.write_bytes(gzip.compress(pickle.dumps(done)))
-    part.rename(_file(folder, k))
+    Tries(k, d, tuple(found), tuple(refused)).write(folder)
     yield "made"
 
 
-def _try(p: Program, family: str, r: Random) -> Try | None:
-    """The gradient p lowered by a family in a random form at a random point, and proved; None if
-    none of the forms that were drawn can be generated."""
-    every = forms(p, family)
-    for form in r.sample(every, min(TRIES, len(every))):
-        try:
-            low = lower(p, form)
-        except (Refused, Unsupported):
-            continue
-        largest = LARGE_GROUP if form.instructions else SMALL_GROUP
-        _, found = points(low, profile("h200"), 1, seed=r.randrange(1 << 20))
-        if found:
-            try:
-                made = generate(bound(low.program, found[0]), max_work_group=largest)
-            except TooLarge:
-                continue
-            demand_proofs(made)
-            words = f"{family} {form.name} at {found[0]}"
-            return Try(words, family, made.plan, low.derivation.rounding)
-    return None
+def run(folder: Path, given: argparse.Namespace) -> None:
+    """Run the tries of all files in a folder on a device, and log the verdicts."""
+    known = {(v.program, v.family) for v in verdicts_in(folder / LOG)}
+    end = time() + given.seconds
+
+    def one(k: int) -> None:
+        done = read(folder, k)
+        for refusal in done.refused:
+            if (k, refusal.family) not in known:
+                write(folder / LOG, refusal.verdict(k))
+        left = [t for t in done.tries if (k, t.family) not in known]
+        while left and time() < end:
+            for v in _or_crashed(partial(_run, done, [*left], given.device), given):
+                write(folder / LOG, v)
+                left = [t for t in left if t.family != v.family]
+
+    with ThreadPoolExecutor(given.jobs) as pool:
+        list(pool.map(one, (k for k in range(given.count) if kept(folder, k).exists())))
 
 
-# ---- running them
-
-
-def run(folder: Path, device: str | None, jobs: int) -> int:
-    """Run the tries of all files in `folder` on a device, by `jobs` processes at once; returns how
-    many are wrong."""
-    files, start = sorted(folder.glob("*.pickle.gz")), time()
-    tally, wrong, most = Counter[str](), 0, 0.0
-    with ThreadPoolExecutor(jobs) as pool:
-        for file, told in zip(files, pool.map(partial(_on_device, device), files), strict=True):
-            for family, verdict, lost, words in told:
-                tally[f"{family} {verdict}"] += 1
-                wrong += verdict == "wrong"
-                most = max(most, lost) if verdict == "right" else most
-                if verdict not in ("right", "refused"):
-                    print(f"{file.name}: {verdict}, {lost:.2g} away: {words}", flush=True)
-    tried = sum(n for key, n in tally.items() if not key.endswith("refused"))
-    print(
-        f"{len(files)} gradients, {tried} tries, {wrong} wrong, the others at most {most:.2g} of"
-        f" what they sum up away, {time() - start:.0f} s"
-    )
-    for key in sorted(tally):
-        print(f"  {key}: {tally[key]}")
-    return wrong
-
-
-Verdict = tuple[str, str, float, str]  # family, verdict, error, words
-
-
-def _on_device(device: str | None, file: Path) -> list[Verdict]:
-    """The verdicts on all tries in a file, made on a device by a child process. If a try ends that
-    process, the verdict on it is `crashed`, and a new process goes on with the next try."""
-    done = pickle.loads(gzip.decompress(file.read_bytes()))
-    told: list[Verdict] = [(family, "refused", 0.0, "") for family in done.refused]
-    first = 0
-    while first < len(done.tries):
-        verdicts = [*_apart(partial(_verdicts, done, first, device), SECONDS)]
-        told += verdicts
-        first += len(verdicts)
-        if first < len(done.tries):
-            told.append((done.tries[first].family, "crashed", 0.0, done.tries[first].words))
-            first += 1
-    return told
-
-
-def _verdicts(done: Tries, first: int, device: str | None) -> Iterator[Verdict]:
+def _run(done: Tries, left: list[Any], device: str | None) -> Iterator[Verdict]:
     session = open_device(choose(device))
-    for one in done.tries[first:]:
-        try:
-            out = np.asarray(session.build(one.plan, checking=True)(done.inputs))
-        except BuildFailed as why:
-            yield one.family, "not built", 0.0, f"{one.words}: {str(why)[:200]}"
-            continue
-        lost = done.right.lost(out)
-        right = lost <= ERROR + one.rounding * EPSILON
-        yield one.family, "right" if right else "wrong", lost, one.words
+    for one in left:
+        yield Verdict(done.program, one.family, BEGUN)
+        yield verdict_on(done.drawn, done.program, one, session)
 
 
 # ---- in a process of its own
+
+
+def _or_crashed(f: Callable[[], Iterator[Verdict]], given: argparse.Namespace) -> Iterator[Verdict]:
+    """The verdicts that f gives in a child process; if that ends in between, or takes longer for
+    one than the command's patience, the last is that what was begun has crashed."""
+    begun: Verdict | None = None
+    for v in _apart(f, given.patience):
+        begun = v if v.word == BEGUN else None
+        if begun is None:
+            yield v
+    if begun is not None:
+        yield Verdict(begun.program, begun.family, CRASHED)
 
 
 def _apart(f: Callable[[], Iterator[Any]], seconds: float | None) -> Iterator[Any]:
@@ -238,23 +217,48 @@ def _sent(f: Callable[[], Iterator[Any]], to: Connection) -> None:
     to.send(None)
 
 
+def told(found: list[Verdict]) -> None:
+    """Print the verdicts: each that is strange, how many there are by family, and the reasons for
+    which families refused."""
+    tally = Counter((v.family, v.word) for v in found)
+    words = sorted({v.word for v in found})
+    for v in found:
+        if v.word not in (RIGHT, REFUSED):
+            print(f"{v.program}: {v.word}, {v.lost:.2g} away: {v.family} {v.told}")
+    for family in FAMILIES:
+        print(f"  {family:14}", ", ".join(f"{tally[family, w]} {w}" for w in words))
+    reasons = Counter((v.family, v.told) for v in found if v.word == REFUSED)
+    for (family, reason), n in reasons.most_common(40):
+        print(f"  {n} refused by {family}: {reason}")
+    served = {v.program for v in found if v.word == RIGHT}
+    most = max((v.lost for v in found if v.word == RIGHT), default=0.0)
+    ran = sum(v.word != REFUSED for v in found)
+    wrong = sum(v.word == WRONG for v in found)
+    print(
+        f"gradients of {len(served)} programs, {ran} tries, {wrong} wrong, those that are right at"
+        f" most {most:.2g} of what they sum up away"
+    )
+
+
 def main() -> None:
-    """Make or run the tries, as the arguments say; the exit status is 1 if a program failed or a
-    try is wrong."""
+    """Make or run the tries, as the arguments say, and print the verdicts so far; the exit status
+    is 1 if any is wrong."""
+    does = {"here": here, "make": make, "run": run}
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("what", choices=("make", "run"))
+    arguments.add_argument("what", choices=does)
     arguments.add_argument("folder", type=Path)
     arguments.add_argument("--count", type=int, default=300)
     arguments.add_argument("--seed", default="1")
     arguments.add_argument("--jobs", type=int, default=1)
     arguments.add_argument("--families", type=int, default=len(FAMILIES))
     arguments.add_argument("--seconds", type=float, default=float("inf"))
+    arguments.add_argument("--patience", type=float, default=300.0)
     arguments.add_argument("--device")
     given = arguments.parse_args()
-    if given.what == "make":
-        some = {"families": given.families, "seconds": given.seconds}
-        raise SystemExit(make(given.folder, given.count, given.seed, given.jobs, **some) > 0)
-    raise SystemExit(run(given.folder, given.device, given.jobs) > 0)
+    does[given.what](given.folder, given)
+    found = verdicts_in(given.folder / LOG)
+    told(found)
+    raise SystemExit(any(v.word == WRONG for v in found))
 
 
 if __name__ == "__main__":

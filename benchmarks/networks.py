@@ -3,13 +3,17 @@ compared with onnxruntime: every tensor, the time, and the memory. The variants 
 cost model's estimates; nothing is explored.
 
     python -m benchmarks.networks squeezenet resnet18 detector.onnx … [--size 224] [--reference]
+    python -m benchmarks.networks squeezenet --beside onnxruntime
 
-Of a file's inputs, open sizes become 1 (the batch), 3 (channels) and the size. The exit status is 1
-if a network's result or any tensor has a relative error above `KNOWN`."""
+Of a file's inputs, open sizes become 1 (the batch), 3 (channels) and the size. With `--beside`, the
+network is measured with other engines in turns, in processes of their own: time, and the memory by
+which each grew. The exit status is 1 if a network's result or any tensor has a relative error above
+`KNOWN`."""
 
 import argparse
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +24,10 @@ import onnx
 from onnx import version_converter
 
 import explore
+from explore.networks.beside_peers import Beside, beside_lines, beside_peers
+from explore.networks.export_network import inputs_for
 from explore.networks.network import Network
+from explore.networks.peer_engines import INSTALL, EngineName
 from explore.onnx_model.onnx_graph import Array
 from explore.options.units import show_bytes
 from tests.support.built_models import mobilenet_v2, resnet18
@@ -132,9 +139,24 @@ def compared(name: str, size: int | None, device: str, reference: bool) -> tuple
     ), found[where] <= KNOWN
 
 
+def beside(
+    name: str, size: int | None, device: str, engines: Sequence[EngineName]
+) -> Sequence[Beside]:
+    """The measurements of the network `name` on a device, and of other engines that read the same
+    model. Images have `size` pixels each way (None: the network's own size)."""
+    random = np.random.default_rng()
+    model = model_of(name, random, size)
+    net = explore.network(model, shapes=shapes_of(model, size or 224), device=device)
+    inputs = inputs_for(net.layers, random)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "model.onnx"
+        onnx.save(model, file)
+        return beside_peers(net.plan, file, inputs, net.session.device, engines)
+
+
 def main() -> None:
-    """Print a line for each network that the arguments name; the exit status is 1 if a tensor of
-    one has a relative error above `KNOWN`."""
+    """Print a line for each network that the arguments name, or, with `--beside`, a table; the exit
+    status is 1 if a tensor of one has a relative error above `KNOWN`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="+", help="names of models, or files of them")
     parser.add_argument("--size", type=int, help="pixels of an image, each way")
@@ -142,7 +164,13 @@ def main() -> None:
     parser.add_argument(
         "--reference", action="store_true", help="errors against onnx.reference, which is slow"
     )
+    parser.add_argument("--beside", action="append", choices=[*INSTALL], help="an engine")
     given = parser.parse_args()
+    if given.beside:
+        for name in given.names:
+            found = beside(name, given.size, given.device, given.beside)
+            print("\n".join([name, *beside_lines(found)]), flush=True)
+        return
     good = []
     for name in given.names:
         line, agrees = compared(name, given.size, given.device, given.reference)

@@ -133,7 +133,8 @@ def drawn(source: Source, limits: Profile, seed: int) -> list[Form]:
     every = [form for family in FAMILIES for form in forms(source, family)]
     plain, *rest = [f for f in every if not any(t.stores and t != RELAID for t in f.traits)]
     random = Random(seed)
-    keys = {id(f): random.random() ** (1 / f.weight(limits.dedicated_local)) for f in rest}
+    kind = {"on_gpu": limits.is_gpu, "dedicated_local": limits.dedicated_local}
+    keys = {id(f): random.random() ** (1 / f.weight(**kind)) for f in rest}
     return [plain, *sorted(rest, key=lambda f: keys[id(f)], reverse=True)]
 
 

@@ -12,9 +12,10 @@ from codegen.emit.work_size import ids, work_of
 from codegen.emit.write_places import NOWHERE, Cell, Place, laid, view_of
 from codegen.kernel_facts import MOST_STATEMENTS, Facts, facts, refuse_too_large
 from codegen.memory.barriers import with_barriers
+from codegen.memory.copied_variables import without_copied_variables
 from codegen.memory.local_buffers import with_shared_locals
 from codegen.memory.narrow_reals import computed_as_floats
-from codegen.opencl.print_kernel import print_kernel, print_kernel_unsigned
+from codegen.opencl.print_kernel import print_kernel, print_kernel_in_bytes
 from codegen.plan import Buffer, Plan, Role
 from codegen.plan import Kernel as Launch
 from codegen.tree import emitted_names as names
@@ -43,15 +44,15 @@ def generate(
     max_work_group: int = 256,
     most_statements: int = MOST_STATEMENTS,
     half_arithmetic: bool = False,
-    unsigned_addresses: bool = False,
+    byte_addresses: bool = False,
 ) -> Generated:
     """The kernels and launch plan of a lowered program whose sizes are all numbers, for devices
     whose groups have up to `max_work_group` work-items.
 
     A device with `half_arithmetic` computes with halves; for others, halves are kept in memory
-    only, and are computed with as floats. For one with `unsigned_addresses`, indices into global
-    memory are made unsigned where they are used. Raises Unsupported for a program with free
-    parameters, TooLarge for a kernel of more than `most_statements` statements.
+    only, and are computed with as floats. For one with `byte_addresses`, global memory
+    is addressed by distances in bytes. Raises Unsupported for a program with free parameters,
+    TooLarge for a kernel of more than `most_statements` statements.
     """
     if program.free:
         raise Unsupported(
@@ -59,13 +60,17 @@ def generate(
         )
     cut = stages(program)
     known = _globals(program, cut)
-    kernels = tuple(_kernel(program, stage, cut[-1].name, known, max_work_group) for stage in cut)
+    last = cut[-1].name
+    kernels = tuple(
+        without_copied_variables(_kernel(program, stage, last, known, max_work_group))
+        for stage in cut
+    )
     narrow = frozenset({"bfloat"} if half_arithmetic else {"bfloat", "half"})
     kernels = tuple(computed_as_floats(kernel, narrow) for kernel in kernels)
     counted = tuple(map(facts, kernels))
     for found in counted:
         refuse_too_large(found, most_statements)
-    return Generated(_plan(program, cut, known, kernels, unsigned_addresses), kernels, counted)
+    return Generated(_plan(program, cut, known, kernels, byte_addresses), kernels, counted)
 
 
 Memories = dict[tuple[int, ...], Memory]
@@ -161,7 +166,7 @@ def _plan(
     cut: tuple[Stage, ...],
     known: Globals,
     kernels: tuple[Kernel, ...],
-    unsigned_addresses: bool,
+    byte_addresses: bool,
 ) -> Plan:
     arena, offsets = _temporaries(cut, known)
     buffers = _buffers(program, cut, known, offsets)
@@ -169,8 +174,7 @@ def _plan(
     read = {_part(name, where) for name in used for where in known[name][1]}
     return Plan(
         tuple(
-            _launch(k, stage, known, unsigned_addresses)
-            for k, stage in zip(kernels, cut, strict=True)
+            _launch(k, stage, known, byte_addresses) for k, stage in zip(kernels, cut, strict=True)
         ),
         tuple(buffers),
         _kept_bytes(buffers, read) + arena.bytes,
@@ -178,11 +182,11 @@ def _plan(
     )
 
 
-def _launch(kernel: Kernel, stage: Stage, known: Globals, unsigned: bool) -> Launch:
+def _launch(kernel: Kernel, stage: Stage, known: Globals, in_bytes: bool) -> Launch:
     x, y, z = (g * n for g, n in zip(kernel.groups, kernel.local_size, strict=True))
     buffers = {m: _part(name, w) for name, (_, found) in known.items() for w, m in found.items()}
     names = tuple(buffers[m] for m in (*kernel.reads, *kernel.writes))
-    text, needs = print_kernel_unsigned(kernel) if unsigned else print_kernel(kernel)
+    text, needs = print_kernel_in_bytes(kernel) if in_bytes else print_kernel(kernel)
     return Launch(kernel.name, (x, y, z), kernel.local_size, names, stage.prepack, text, needs)
 
 

@@ -38,15 +38,22 @@ class Profile:
     vector_widths: tuple[int, ...] = (2, 3, 4, 8, 16)
     vector: int = 4  # floats in a register or the widest load
     half_arithmetic: bool = False  # false: halves are loaded and stored, and floats meanwhile
-    # True: an index is spelled as unsigned, since a signed one costs instructions for its sign.
-    unsigned_addresses: bool = False
-    # Words that a work-item's arrays may take before others spill: operands, addresses, counters.
-    array_words: int = 1 << 16
+    # True: global memory is addressed by unsigned distances in bytes, since a signed index of
+    # scalars costs instructions for its sign and for the shift of 64 bits.
+    byte_addresses: bool = False
+    # Words that a work-item's arrays may take before others spill (operands, addresses, counters):
+    # in kernels that test for padding or stage arrays in local memory, and in others.
+    array_words: tuple[int, int] = (1 << 16, 1 << 16)
     # Results that a work-item should keep: at least as many as hide the latency of a multiply-add
     # where no other work-items do, at most as many as its registers hold.
     results: tuple[int, int] = (1, 2**31)
     sub_groups: bool = True  # of 32 work-items, with shuffles: instructions of one can be emulated
     instructions: tuple[str, ...] = ()  # of the table, those that the device carries out itself
+
+    @property
+    def is_gpu(self) -> bool:
+        """True if a core keeps several work-items at once, as GPUs do."""
+        return self.resident_items > 1
 
 
 # Bifrost: 64 registers before spilling; a quarter of memory an allocation (Mali OpenCL guide).
@@ -65,12 +72,12 @@ MALI_G72 = Profile(
     resident_words=384 * 64,
     resident_bytes=32 * KIB,
     half_arithmetic=True,
-    unsigned_addresses=True,  # 2 to 17 % fewer instructions, by Mesa's compiler and by family
+    byte_addresses=True,  # four instructions an address, not six (docs/results/mali.md)
     # Half of the registers: operands and addresses take the others. Mesa's compiler spills with 48.
     results=(1, 32),
-    # By Mesa's compiler for G72 all variants of four families with more than 40 words in arrays
-    # spilled, and of most families none with at most 38 (docs/results/mali.md).
-    array_words=38,
+    # By Mesa's compiler for G72: kernels that test for padding spill from 40 or 44 words on, those
+    # of `registers` that do not test for it spill nothing up to 60 (docs/results/mali.md).
+    array_words=(38, 60),
     sub_groups=False,
 )
 
@@ -114,7 +121,7 @@ ADRENO_630 = replace(
     dedicated_local=True,
     private_words=192,
     results=(1, 96),
-    array_words=1 << 16,
+    array_words=(1 << 16, 1 << 16),
     resident_items=1024,
     resident_words=1024 * 96,
 )
@@ -136,7 +143,7 @@ H200 = Profile(
     resident_words=1 << 16,
     resident_bytes=227 * KIB,
     instructions=(
-        *("mma_tf32", "mma_bf16", "mma_f16"),
+        *("mma_tf32", "mma_bf16", "mma_f16", "mma_tf32_4", "mma_bf16_8", "mma_f16_8"),
         *(f"mma_{signs}_{steps}" for steps in (32, 16) for signs in ("ss", "su", "us", "uu")),
         *("dot_ss", "dot_su", "dot_uu"),
     ),

@@ -9,6 +9,7 @@ from codegen.index.condition import ALWAYS, NEVER, Condition, beyond, substitute
 from codegen.index.index import Index
 from codegen.index.substitute import evaluate, substitute
 from codegen.memory.unrolled_registers import InMemory, Layout, Registers, is_aligned
+from codegen.opencl.address_names import Naming, flat
 from codegen.opencl.byte_columns import ROWS, column_of
 from codegen.opencl.byte_pairs import BytePair, byte_pair
 from codegen.opencl.common_guards import in_all_turns
@@ -28,7 +29,6 @@ from codegen.opencl.integer_text import (
     type_text,
 )
 from codegen.opencl.memory_names import Spellings
-from codegen.opencl.name_addresses import Naming, flat
 from codegen.opencl.number_functions import NUMBER_FUNCTIONS, named, texts
 from codegen.opencl.text_patterns import Pattern, Varying
 from codegen.tree.statements import (
@@ -101,7 +101,6 @@ class Expressions:
     spelled: Spellings
     naming: Naming
     folding: Folding
-    unsigned_addresses: bool = False  # indices into global memory are made so
     values: dict[str, int] = field(default_factory=dict)  # of the spelled-out loops around
     facts: Facts = NO_FACTS
     divisions: set[Division] = field(default_factory=set)
@@ -192,7 +191,7 @@ class Expressions:
         """The text of the index of scalar i of a memory, counted in units of `unit` scalars. If the
         memory has two halves, i is counted in the half with the number `half`, and the index in the
         whole memory; else `half` is None."""
-        whole = flat(memory, i, half)
+        whole = self.naming.counted(memory, i, half)
         if unit > 1:
             whole = whole // unit
         short = self.naming.shortened(whole)
@@ -200,25 +199,33 @@ class Expressions:
 
     def subscript(self, memory: Memory, i: Index, half: Index | None) -> str:
         """The text of the index of scalar i of a memory, in the array that the memory is in the
-        text. If the memory has two halves, i is counted in the half with the number `half`; else
-        `half` is None."""
+        text, or of the scalar's distance in bytes from that array's beginning. If the memory has
+        two halves, i is counted in the half with the number `half`; else `half` is None."""
         text = self.address(memory, i, half)
         return text if text.isdecimal() else self.made_unsigned(text, memory, i, half)
 
     def made_unsigned(self, text: str, memory: Memory, i: Index, half: Index | None) -> str:
-        """The text of the index i of an access, `text`, cast to unsigned if the kernel is printed
-        with unsigned addresses, and i is an index of global memory that fits into 32 bits. It is at
-        least 0, so its value stays the same."""
-        if (
-            not self.unsigned_addresses
-            or memory.space is not Space.GLOBAL
-            or needs_64(flat(memory, i, half))
-        ):
+        """The text of the index i of an access, `text`, cast to unsigned if it counts bytes in 32
+        bits, as extending a sign takes instructions. It is at least 0, so its value stays the
+        same."""
+        counted = self.naming.by_bytes(memory)
+        fits = counted and not needs_64(self.naming.counted(memory, i, half))
+        if not fits:
             return text
-        return f"(uint)({text})"
+        return f"(uint){text}" if text.isidentifier() else f"(uint)({text})"
 
     def pointer(self, memory: Memory, i: Index, half: Index | None) -> str:
-        return f"{self.name(memory)} + {self.subscript(memory, i, half)}"
+        """The text of a pointer to scalar i of a memory. If the memory has two halves, i is counted
+        in the half with the number `half`; else `half` is None."""
+        at = self.subscript(memory, i, half)
+        if self.naming.by_bytes(memory):
+            return self.behind(memory, at, Kind(in_memory(memory)))
+        return f"{self.name(memory)} + {at}"
+
+    def behind(self, memory: Memory, at: str, kind: Kind) -> str:
+        """The text of a pointer to a value of this kind that lies behind the beginning of a global
+        memory by as many bytes as the text `at` says."""
+        return f"(__global {type_text(kind)} *)((__global char *){self.name(memory)} + {at})"
 
     def name(self, memory: Memory) -> str:
         """The name, in the text, of a memory that is an array there."""
@@ -234,6 +241,8 @@ class Expressions:
             return self.lanes(memory, layout.width, i, w)
         if isinstance(layout, InMemory) and layout.width > 1:
             return f"{name}[{self.address(memory, i, half, w)}]" if w == layout.width else None
+        if w == 1 and self.naming.by_bytes(memory):
+            return self.pointed(memory, i, Kind(in_memory(memory)), half)
         if w == 1:
             return f"{name}[{self.subscript(memory, i, half)}]"
         fits = w in (2, 4, 8, 16) and w * BYTES[memory.scalar] <= ALIGNED
@@ -251,6 +260,8 @@ class Expressions:
         loads these one by one; for a sum it takes the alignment of the vector.
         """
         to = f"*(__{memory.space.value} {type_text(kind)} *)"
+        if self.naming.by_bytes(memory):
+            return f"*{self.behind(memory, self.subscript(memory, i, half), kind)}"
         if memory.space is Space.GLOBAL:
             return f"{to}&{self.name(memory)}[{self.subscript(memory, i, half)}]"
         return f"{to}({self.pointer(memory, i, half)})"
@@ -267,7 +278,7 @@ class Expressions:
     def load(self, e: Load) -> str:
         cell = self.cell(e.memory, e.index, e.width, e.half)
         if cell is None:
-            return f"vload{e.width}(0, {self.pointer(e.memory, e.index, e.half)})"
+            return f"vload{e.width}(0, {as_const(self.pointer(e.memory, e.index, e.half))})"
         return as_const(cell)
 
     # ---- values
@@ -361,7 +372,7 @@ class Expressions:
             return self.function("from_bfloat", inner)
         if self.in_vectors(inner.memory, inner.index, inner.half, kind.width):
             return self.function("from_half", Repack(inner, Kind("ushort", kind.width)))
-        place = self.pointer(inner.memory, inner.index, inner.half)
+        place = as_const(self.pointer(inner.memory, inner.index, inner.half))
         return f"vload_half{suffix(kind.width)}(0, {place})"
 
     def in_vectors(self, memory: Memory, i: Index, half: Index | None, w: int) -> bool:
@@ -414,7 +425,10 @@ class Expressions:
         test = self.condition(here)
         if self.facts.steady and isinstance(a, Load) and is_plain(a):
             at = f"{test} ? {self.address(a.memory, a.index, a.half)} : 0"
-            cell = f"{self.name(a.memory)}[{self.made_unsigned(at, a.memory, a.index, a.half)}]"
+            at = self.made_unsigned(at, a.memory, a.index, a.half)
+            cell = f"{self.name(a.memory)}[{at}]"
+            if self.naming.by_bytes(a.memory):
+                cell = as_const(f"*{self.behind(a.memory, at, Kind(in_memory(a.memory)))}")
             return f"select({self.text(b)}, {cell}, {test})", PRIMARY
         return f"({test} ? {self.operand(a, SUM)} : {self.operand(b, SUM)})", PRIMARY
 
@@ -556,9 +570,11 @@ def takes_narrow(instruction: Instruction) -> bool:
 
 
 def as_const(cell: str) -> str:
-    """The text `cell` of a number that is only read: if it is a dereferenced pointer to global
-    memory, the pointer is made one to `const`."""
-    return cell.replace("*(__global", "*(const __global", 1) if cell.startswith("*(__") else cell
+    """The text `cell` of a number that is only read, or of a pointer to one: pointers to global
+    memory that it begins with are made ones to `const`."""
+    if not cell.startswith(("*(__global", "(__global")):
+        return cell
+    return cell.replace("(__global", "(const __global", 2)
 
 
 def cast_text(kind: Kind, text: str, holds: int) -> tuple[str, int]:

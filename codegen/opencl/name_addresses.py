@@ -7,15 +7,16 @@ address, worth a name where it is used again or where naming it takes work out o
 # key: i index, depth of a loop: 0 outside of all, spelled-out ones not counted
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from codegen.index.atoms import Assume, Atom, Product, Quot, Rem, Var
-from codegen.index.index import Index, constant, from_atom, operands_of, summed, var
+from codegen.index.index import Index, constant, from_atom, operands_of, var
 from codegen.index.substitute import unassumed
-from codegen.opencl.index_text import needs_64, to_c, to_c_anywhere
+from codegen.opencl.address_names import Definition, Naming, fresh
+from codegen.opencl.index_text import INT_MAX, needs_64
 from codegen.opencl.memory_names import Spellings
-from codegen.tree.array_axes import bare
+from codegen.opencl.walking_addresses import LoopPlace, Walk, walk
 from codegen.tree.statements import (
     Block,
     For,
@@ -31,90 +32,6 @@ from codegen.tree.statements import (
 
 WORTH = 2  # operations that make a sum worth a name
 UNSPELLED = (Var, Assume, Product)
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """The definition `const int name = index`, at the beginning of a loop's body or (None) of the
-    kernel's."""
-
-    loop: str | None
-    name: str
-    index: Index
-
-
-@dataclass(slots=True)
-class Naming:
-    """The names for parts of indices in one kernel: those of base addresses (`bases`) and of atoms,
-    by the keys of what they name, with their definitions. `taken` has all names in use, `keys`
-    those of variables in indices; `depths` has the depth of each loop that stays a loop in the
-    text, `spelled` the loops that do not. `short` keeps what `shortened` gave, by the key of the
-    index."""
-
-    taken: set[str]
-    keys: set[str]  # of the variables in indices
-    depths: dict[str, int] = field(default_factory=dict)  # of loops that stay loops
-    spelled: frozenset[str] = frozenset()
-    bases: dict[str, Index] = field(default_factory=dict)  # by the key of the sum they name
-    atoms: dict[str, str] = field(default_factory=dict)
-    definitions: list[Definition] = field(default_factory=list)
-    short: dict[str, Index] = field(default_factory=dict)
-
-    def text(self, i: Index) -> str:
-        """The text of an index, spelled with the names of its parts."""
-        return to_c(i, self.atoms, needs_64(i))
-
-    def lines(self, loop: str | None) -> Iterator[str]:
-        """The lines that define names at the beginning of the body of the loop `loop` (None: of the
-        kernel), where guards inside that body have not been tested yet."""
-        for d in self.definitions:
-            if d.loop == loop:
-                others = {key: name for key, name in self.atoms.items() if name != d.name}
-                wide = needs_64(unassumed(d.index))
-                kind = "long" if wide else "int"
-                yield f"const {kind} {d.name} = {to_c_anywhere(d.index, others, wide)};"
-
-    def shortened(self, i: Index) -> Index:
-        """The index i, with its base address replaced by the name of that address, if it has
-        one."""
-        if i.key not in self.short:
-            named = [base for _, base in self.sums(i) if base.key in self.bases]
-            self.short[i.key] = i - named[-1] + self.bases[named[-1].key] if named else i
-        return self.short[i.key]
-
-    def sums(self, i: Index) -> Iterator[tuple[int, Index]]:
-        """The partial sums of i, as pairs (depth, sum), outermost first: for each depth at which
-        terms of i change, the sum of the terms that change in loops of at most this depth. The
-        constant of i, and terms that change with spelled-out loops, are in none."""
-        at = [(self.depth(atom), (atom, k)) for atom, k in i.terms]
-        known = [(depth, term) for depth, term in at if depth is not None]
-        for depth in sorted({depth for depth, _ in known}):
-            yield depth, summed(tuple([term for d, term in known if d <= depth]), 0)
-
-    def depth(self, atom: Atom) -> int | None:
-        """The depth of the innermost loop that an atom changes in; None if it changes with
-        spelled-out loops."""
-        if not atom.names.isdisjoint(self.spelled):
-            return None
-        return max([self.depths.get(name, 0) for name in atom.names], default=0)
-
-    def loop_of(self, names: frozenset[str]) -> str | None:
-        """The innermost of the loops with these names; None if there is none."""
-        inside = [name for name in names if name in self.depths]
-        return max(inside, key=lambda name: self.depths[name], default=None)
-
-    def fresh(self, hint: str) -> str:
-        return _fresh(hint, self.taken)
-
-
-def _fresh(hint: str, taken: set[str]) -> str:
-    """The hint, or the hint with the first number that makes it free; it is added to `taken`."""
-    name, n = hint, 1
-    while name in taken:
-        n += 1
-        name = f"{hint}{n}"
-    taken.add(name)
-    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,54 +51,71 @@ def naming(
     registers: frozenset[Memory],
     names: Spellings,
     taken: set[str],
+    *,
+    in_bytes: bool = False,
 ) -> Naming:
     """The names for parts of the indices in a kernel's body, where the loops `spelled` are spelled
     out. `names` has the names of the kernel's memories, from which names of addresses are made;
-    indices of memories in `registers` are left out, as registers have no addresses. New names are
-    not in `taken`, and are added to it."""
-    found = Naming(taken, {*taken}, spelled=spelled)
-    uses = [use for use in _uses(body, found, 0, 1) if use.memory not in registers]
+    indices of memories in `registers` are left out, as registers have no addresses. If `in_bytes`,
+    indices into global memory count bytes. New names are not in `taken`, and are added to it."""
+    found = Naming(taken, {*taken}, spelled=spelled, in_bytes=in_bytes)
+    uses = [use for use in _uses(body, found, _OUTSIDE, 1) if use.memory not in registers]
     _name_bases(found, [use for use in uses if use.memory is not None], names)
     left = [(found.shortened(u.index) if u.memory else u.index, u.copies) for u in uses]
-    _name_atoms(found, [*left, *((d.index, 1) for d in found.definitions)])
+    if found.walks:
+        _forget_unused(found, [i for i, _ in left])
+    starts = [w.start for w in found.walks]
+    _name_atoms(found, [*left, *((i, 1) for i in (*starts, *(d.index for d in found.definitions)))])
     return found
 
 
-def _uses(body: Block, found: Naming, depth: int, copies: int) -> Iterator[_Use]:
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """The loop around a place that stays a loop in the text (None: there is none), its depth, and
+    whether the place is under no guard and in no spelled-out loop there (`always`)."""
+
+    loop: str | None
+    depth: int
+    always: bool
+
+
+_OUTSIDE = _Around(None, 0, True)
+
+
+def _uses(body: Block, found: Naming, here: _Around, copies: int) -> Iterator[_Use]:
+    depth = here.depth
     for s in body.statements:
         match s:
             case For(name, count, inner, _) if name in found.spelled:
-                yield from _uses(inner, found, depth, copies * count)
-            case For(name, _, inner, _):
+                yield from _uses(inner, found, replace(here, always=False), copies * count)
+            case For(name, count, inner, _):
+                if name in found.loops or count > INT_MAX:
+                    found.tested.add(name)
                 found.depths[name] = depth + 1
-                yield from _uses(inner, found, depth + 1, copies)
+                found.loops[name] = LoopPlace(here.loop, count, here.always)
+                yield from _uses(inner, found, _Around(name, depth + 1, True), copies)
             case If(condition, inner):
+                found.tested |= condition.names
                 for part in condition.parts:
                     yield _Use(part, None, depth, copies)
-                yield from _uses(inner, found, depth, copies)
+                yield from _uses(inner, found, replace(here, always=False), copies)
             case Store(memory, index, value, half):
-                for i, m in _addresses(value):
+                for i, m in _addresses(value, found):
                     yield _Use(i, m, depth, copies)
-                yield _Use(flat(memory, index, half), memory, depth, copies)
+                yield _Use(found.counted(memory, index, half), memory, depth, copies)
 
 
-def _addresses(value: Value) -> Iterator[tuple[Index, Memory | None]]:
+def _addresses(value: Value, found: Naming) -> Iterator[tuple[Index, Memory | None]]:
     for e in subvalues(value):
         match e:
             case Load(memory, index, _, half):
-                yield flat(memory, index, half), memory
+                yield found.counted(memory, index, half), memory
             case Whole(index):
                 yield index, None
             case Select(condition, _, _):
+                found.tested |= condition.names
                 for part in condition.parts:
                     yield part, None
-
-
-def flat(memory: Memory, index: Index, half: Index | None) -> Index:
-    """The index in a whole memory, all its halves, of the scalar at `index` in the half with the
-    number `half` (None: the memory has no halves); assumptions in the index are dropped."""
-    whole = index if half is None else index + half * memory.elements
-    return bare(whole)
 
 
 # ---- base addresses
@@ -200,11 +134,42 @@ def _name_bases(found: Naming, uses: list[_Use], names: Spellings) -> None:
             worth = _operations(spelled) >= WORTH and (depth < use.depth or count[base.key] > 1)
             if base.key not in found.bases and worth:
                 word = "at" if depth else "base"
-                key = _fresh(f"{use.memory.name}{word}", found.keys)  # terms are in their order
+                key = fresh(f"{use.memory.name}{word}", found.keys)  # terms are in their order
                 name = found.fresh(f"{names[use.memory].variable}{word}")
                 found.bases[base.key], found.atoms[key] = var(key, base.lo, base.hi), name
-                found.definitions.append(Definition(found.loop_of(base.names), name, spelled))
+                loop = found.loop_of(base.names)
+                if found.by_bytes(use.memory) and (walks := _walk(found, name, base, loop)):
+                    found.walks.append(walks)
+                else:
+                    found.definitions.append(Definition(loop, name, spelled))
             before, spelled = base, found.bases.get(base.key, spelled)
+
+
+def _walk(found: Naming, name: str, base: Index, loop: str | None) -> Walk | None:
+    """The walk of a base address in the loop `loop`, the innermost in which it changes; None if it
+    does not walk. It begins at an outer base address if that has a name."""
+    if loop is None or needs_64(unassumed(base)):
+        return None
+    made = walk(name, base, loop, found.loops, frozenset(found.tested))
+    if made is None:
+        return None
+    return replace(made, start=found.bases.get(made.start.key, made.start))
+
+
+def _forget_unused(found: Naming, uses: Sequence[Index]) -> None:
+    """Remove the definitions of base addresses that no index in `uses` and no other definition
+    needs, as walking addresses do without those of outer loops."""
+    bases = {key for base in found.bases.values() for key in base.names}
+    made = {d.name: d.index for d in found.definitions} | {w.name: w.start for w in found.walks}
+    todo = [key for i in uses for key in i.names & bases]
+    needed = set[str]()
+    while todo:
+        name = found.atoms[todo.pop()]
+        if name not in needed:
+            needed.add(name)
+            todo += made[name].names & bases
+    found.definitions = [d for d in found.definitions if d.name in needed]
+    found.walks = [w for w in found.walks if w.name in needed]
 
 
 def _operations(i: Index) -> int:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from codegen.opencl.byte_pairs import PAIRED
 from codegen.opencl.integer_text import suffix, type_text
 from codegen.tree.statements import Kind
 from ir.core.types import RANGES
@@ -99,8 +100,8 @@ def _column(byte: str, lane: int) -> NumberFunction:
 
 
 def _pairs(s: str, t: str) -> NumberFunction:
-    """The function (a, b, c, d) -> a * b + c * d, with a and c of the bytes s and b and d of the
-    bytes t.
+    """The function (a, b, c, d) -> a * b + c * d, with a and c of the type s and b and d of the
+    type t: bytes or shorts.
 
     The pairs (a, c) and (b, d) lie beside each other, as in the instructions of CPUs that multiply
     pairs of 16-bit numbers and add the products. There are no vectors of 32 numbers: 16 are made by
@@ -132,7 +133,7 @@ NUMBER_FUNCTIONS: Mapping[str, NumberFunction] = {
         for byte in ("char", "uchar")
         for lane in range(4)
     },
-    **{f"pairs_of_{s}_{t}": _pairs(s, t) for s in ("char", "uchar") for t in ("char", "uchar")},
+    **{f"pairs_of_{s}_{t}": _pairs(s, t) for s, t in sorted(PAIRED)},
     **{
         f"int_{way}": NumberFunction(
             "float",

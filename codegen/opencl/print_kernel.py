@@ -38,18 +38,18 @@ BITS = r"\(__local ushort\d* \*\)\(?&?"  # a pointer to bits, before a name
 def print_kernel(kernel: Kernel) -> tuple[str, tuple[str, ...]]:
     """The text of a kernel, and what it needs before it: extensions, and functions that it
     calls."""
-    return _printed(kernel, unsigned=False)
+    return _printed(kernel, in_bytes=False)
 
 
 @remembered
-def print_kernel_unsigned(kernel: Kernel) -> tuple[str, tuple[str, ...]]:
-    """The text of a kernel whose indices into global memory are made unsigned where they are used,
-    and what it needs before it: extensions, and functions that it calls."""
-    return _printed(kernel, unsigned=True)
+def print_kernel_in_bytes(kernel: Kernel) -> tuple[str, tuple[str, ...]]:
+    """The text of a kernel that addresses global memory by distances in bytes, and what it needs
+    before it: extensions, and functions that it calls."""
+    return _printed(kernel, in_bytes=True)
 
 
-def _printed(kernel: Kernel, unsigned: bool) -> tuple[str, tuple[str, ...]]:
-    writer = Writer(kernel, unsigned)
+def _printed(kernel: Kernel, in_bytes: bool) -> tuple[str, tuple[str, ...]]:
+    writer = Writer(kernel, in_bytes)
     body = writer.write(kernel.body)
     kept = _locals(kernel, writer.names, body)
     declared = [*_tables(kernel, body), *kept, *_ids(kernel)]

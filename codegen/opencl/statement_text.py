@@ -52,7 +52,7 @@ class _Undeclared:
 class Writer:
     """The writer of one kernel's body as text, line by line."""
 
-    def __init__(self, kernel: Kernel, unsigned: bool = False) -> None:
+    def __init__(self, kernel: Kernel, in_bytes: bool = False) -> None:
         body = kernel.body
         self.spelled = spelled_loops(kernel)
         self.layouts: Mapping[Memory, Layout] = layouts(body, self.spelled)
@@ -62,10 +62,8 @@ class Writer:
         self.registers = {m: self.names[m].names for m in held}
         self.apart = told_apart(kernel)
         self.settled = False  # whether the guards of the loops here have been seen to
-        self.naming = naming(body, self.spelled, held, self.names, taken)
-        self.spell = Expressions(
-            self.layouts, self.names, self.naming, folding(kernel), unsigned_addresses=unsigned
-        )
+        self.naming = naming(body, self.spelled, held, self.names, taken, in_bytes=in_bytes)
+        self.spell = Expressions(self.layouts, self.names, self.naming, folding(kernel))
         self.lines: list[str] = []
         self.closed: tuple[int, int, str] | None = None  # where a guard's braces ended just now
         self.undeclared: dict[str, _Undeclared] = {}
@@ -123,12 +121,13 @@ class Writer:
         before = len(self.lines)
         if s.unroll is Unroll.YES:
             self.line(depth, "#pragma unroll")
-        start = f"{counter(s.count)} {s.var} = 0"
-        self.line(depth, f"for ({start}; {s.var} < {s.count}; ++{s.var}) {{")
+        start = ", ".join([f"{counter(s.count)} {s.var} = 0", *self.naming.begun(s.var)])
+        step = ", ".join([f"++{s.var}", *self.naming.stepped(s.var)])
+        self.line(depth, f"for ({start}; {s.var} < {s.count}; {step}) {{")
         self.definitions(s.var, depth + 1)
         begun = len(self.lines)
         self.block(s.body, depth + 1)
-        if len(self.lines) == begun:
+        if len(self.lines) == begun and not self.naming.moves_others(s.var):
             del self.lines[before:]
         else:
             self.line(depth, "}")

@@ -25,6 +25,7 @@ from ir.errors import UserError
 from ir.text.suggest import did_you_mean
 
 TRIAL_SECONDS = 60.0
+NO_ANSWER = "no answer"
 FRESH_SECONDS = 600.0
 # What decides which devices a driver shows.
 VARIABLES = ("CUDA_", "NVIDIA_", "POCL_", "OCL_", "OPENCL_", "CL_", "OCLGRIND_", "LD_", "GPU_")
@@ -177,7 +178,8 @@ def _remembered(seconds: float) -> tuple[Device | Broken, ...]:
 def _passing(entry: Device | Broken) -> bool:
     """True if the reason why a device or runtime does not work may pass by itself: another trial
     may end otherwise even if nothing is installed meanwhile."""
-    return isinstance(entry, Broken) and FOR_MEMORY in entry.reason
+    passing = (FOR_MEMORY, NO_ANSWER)
+    return isinstance(entry, Broken) and any(words in entry.reason for words in passing)
 
 
 def _situation(libraries: Sequence[str]) -> str:
@@ -306,7 +308,7 @@ def _child(library: str, skip: int) -> tuple[list[dict[str, Any]], str | None]:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         out, _ = process.communicate()
-        failure = f"no answer within {TRIAL_SECONDS:.0f} s"
+        failure = f"{NO_ANSWER} within {TRIAL_SECONDS:.0f} s"
     return [json.loads(line) for line in out.splitlines() if line.startswith('{"')], failure
 
 

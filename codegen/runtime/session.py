@@ -21,8 +21,8 @@ from codegen.runtime import platforms
 from codegen.runtime.buffer_arrays import Array
 from codegen.runtime.build_options import build_options
 from codegen.runtime.built_program import Program
+from codegen.runtime.c_calls import give_back_freed, launch_call, loader
 from codegen.runtime.devices import Broken, Device, choose, devices, known_libraries
-from codegen.runtime.direct_launch import launch_call, loader
 from codegen.runtime.queue import Recorded
 from codegen.runtime.results import (
     BuildFailed,
@@ -245,21 +245,29 @@ class Session:
         self._cache = cache.BinaryCache(cache.folder() / "programs") if keep else None
         self._compiled = lru_cache(maxsize=KEPT)(self._compile)
 
-    def build(self, plan: Plan, options: str = "", checking: bool = False) -> "Program":
+    def build(
+        self, plan: Plan, options: str = "", checking: bool = False, together: bool = False
+    ) -> "Program":
         """The plan compiled with the compiler's `options`, or fetched from the cache; with
-        `checking`, its runs poison and guard its buffers."""
+        `checking`, its runs poison and guard its buffers.
+
+        With `together`, all kernels are compiled as one text, as exports have them: a driver needs
+        less memory for it than for many programs. What its compiler freed is given back, too.
+        """
         arrays.outputs(plan)
         if plan.uses_half and not self.device.half:
             missing = f"{self.device.name} has no half precision (cl_khr_fp16)"
             raise UserError(f"{missing}: use float, or another device")
         self._refuse_too_large(plan)
         more = os.environ.get("PYOPENCL_BUILD_OPTIONS", "")  # which pyopencl adds
-        compiled = [
-            self._compiled(k.source, build_options(k.source, self.handle, options), more)
-            for k in plan.kernels
-        ]
+        whole = plan.source if together else None
+        texts = [k.source if whole is None else whole for k in plan.kernels]
+        compiled = [self._compiled(t, build_options(t, self.handle, options), more) for t in texts]
         kernels = [(self._kernel(c, k), c) for c, k in zip(compiled, plan.kernels, strict=True)]
-        return Program(self, plan, kernels, checking, _code_bytes(set(compiled)))
+        program = Program(self, plan, kernels, checking, _code_bytes(set(compiled)))
+        if together:
+            give_back_freed()
+        return program
 
     def _refuse_too_large(self, plan: Plan) -> None:
         """Raise a UserError for a plan that takes more memory than the device has or gives at

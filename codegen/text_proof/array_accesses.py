@@ -2,6 +2,7 @@
 
 # key: e expression
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -10,9 +11,9 @@ from codegen.proof.accesses import Access, Where
 from codegen.proof.verdicts import Kind as About
 from codegen.text_proof.c_values import Data, Either, Int, Meaning, Storage, Value
 from codegen.text_proof.reading import Reading
-from codegen.text_reader.c_syntax import Call, Cast, CExpr, Element, Infix, Name, Pointed
+from codegen.text_reader.c_syntax import Call, Cast, CExpr, Element, Infix, Name, Pointed, Pointer
 from codegen.text_reader.c_words import SIZES, loads_halves
-from codegen.tree.statements import Kind
+from codegen.tree.statements import Kind, Memory
 
 
 class Indices(Protocol):
@@ -58,18 +59,9 @@ class Arrays:
         """The value of the expression array[index]; its access, a write if `writes`, is
         recorded."""
         storage = self.storage(e.array)
-        value = self.indices.value(self.signed(e.index, where), where)
         w = storage.kind.width
-        match value:
-            case Int(index):
-                self.access(storage, index * w, w, where, writes)
-            case Either(cases):
-                for place, one in cases:
-                    self.access(storage, one.index * w, w, place, writes)
-            case _:
-                raise self.reading.refused(
-                    "expected an index of ids, loops and numbers, found one that depends on data"
-                )
+        for place, index in self.cases(self.signed(e.index, where), where):
+            self.access(storage, index * w, w, place, writes)
         return Data(storage.kind)
 
     def pointed(self, e: Pointed, where: Where, writes: bool = False) -> Data:
@@ -77,7 +69,6 @@ class Arrays:
         `writes`, is recorded. The address must be at a multiple of the size of `kind`; halves may
         be read as their bits."""
         storage = self.storage(e.element.array)
-        index = self.indices.int_value(self.signed(e.element.index, where), where).index
         kind, memory = e.kind, storage.memory
         held = {memory.scalar, "ushort"} if memory.scalar == "half" else {memory.scalar}
         if (e.space, 1) != (memory.space, storage.kind.width) or kind.scalar not in held:
@@ -87,14 +78,40 @@ class Arrays:
                 f"{e.space.value} {kind.scalar}"
             )
         unit = 4 if kind.width == 3 else kind.width
-        beyond = index % unit
-        if not (beyond.is_constant and beyond.constant == 0):
-            self.reading.demand(About.ALIGNMENT, f"{index.key} % {unit} = 0", [-beyond], where)
         if storage.aligned % (unit * SIZES[kind.scalar]):
             found = f"{memory.name} at a multiple of {unit * SIZES[kind.scalar]} bytes"
             self.reading.demand(About.ALIGNMENT, found, [constant(-1)], where)
-        self.access(storage, index, unit, where, writes)
+        for place, index in self.scalars(e, memory, where):
+            self.divides(unit, index, place)
+            self.access(storage, index, unit, place, writes)
         return Data(kind)
+
+    def scalars(self, e: Pointed, memory: Memory, where: Where) -> Iterator[tuple[Where, Index]]:
+        """The indices in a memory, in scalars, of the value that e points to, each with the place
+        at which it is the index; a number of bytes must be one of whole scalars."""
+        size = SIZES[memory.scalar] if e.in_bytes else 1
+        for place, index in self.cases(self.signed(e.element.index, where), where):
+            self.divides(size, index, place)
+            yield place, index // size
+
+    def divides(self, unit: int, index: Index, where: Where) -> None:
+        """Demand at `where` that an index is a multiple of `unit`, if it is not known to be one."""
+        beyond = index % unit
+        if not (beyond.is_constant and beyond.constant == 0):
+            self.reading.demand(About.ALIGNMENT, f"{index.key} % {unit} = 0", [-beyond], where)
+
+    def cases(self, e: CExpr, where: Where) -> Iterator[tuple[Where, Index]]:
+        """The values of the expression e of an index: one at `where`, or those of the sides of a
+        choice, each at the place where it is chosen."""
+        match self.indices.value(e, where):
+            case Int(index):
+                yield where, index
+            case Either(cases):
+                yield from ((place, one.index) for place, one in cases)
+            case _:
+                raise self.reading.refused(
+                    "expected an index of ids, loops and numbers, found one that depends on data"
+                )
 
     def vector_load(self, e: Call, width: int, where: Where) -> Data:
         """The value of e, a call vloadN(offset, pointer) or vload_halfN, of `width` numbers; its
@@ -110,6 +127,22 @@ class Arrays:
             return Data(Kind(storage.memory.scalar, width))
         self.demand_halves(storage, e.function)
         return Data(Kind("float", width))
+
+    def alone(self, found: Iterable[tuple[Where, Index]]) -> tuple[Where, Index]:
+        """The only one of the indices found; NotRead if there are several, of a choice."""
+        first, *others = found
+        if others:
+            raise self.reading.refused("expected one place to point to, found a choice of places")
+        return first
+
+    def demand_scalars(self, storage: Storage, to: Pointed) -> None:
+        """Refuse a pointer to the value `to` unless it is one to a scalar of the array."""
+        memory = storage.memory
+        if (to.space, to.kind) != (memory.space, Kind(memory.scalar)):
+            raise self.reading.refused(
+                f"expected a pointer to {memory.space.value} {memory.scalar}, found one to "
+                f"{to.space.value} {to.kind.scalar}"
+            )
 
     def demand_halves(self, storage: Storage, function: str) -> None:
         if storage.memory.scalar != "half":
@@ -138,6 +171,11 @@ class Arrays:
         match pointer:
             case Name(name):
                 return self.storage(name), constant(0)
+            case Pointer(to):
+                storage = self.storage(to.element.array)
+                self.demand_scalars(storage, to)
+                _, index = self.alone(self.scalars(to, storage.memory, where))
+                return storage, index
             case Infix("+", left, right):
                 storage, index = self.place(left, where)
                 more = self.indices.int_value(self.signed(right, where), where)

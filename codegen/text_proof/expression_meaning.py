@@ -24,6 +24,7 @@ from codegen.text_reader.c_syntax import (
     Name,
     Negative,
     Pointed,
+    Pointer,
     Real,
     Whole,
 )
@@ -64,6 +65,8 @@ class Expressions:
                 return self.arrays.element(e, where)
             case Pointed():
                 return self.arrays.pointed(e, where)
+            case Pointer():
+                raise self.reading.refused("expected a value, found a pointer")
             case Lanes(inner, lanes):
                 return self.lanes(data_of(self.value(inner, where)), lanes)
             case Call():

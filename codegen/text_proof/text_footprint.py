@@ -2,10 +2,10 @@
 
 # key: s statement, d dimension
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from codegen.index.index import Index, var
+from codegen.index.index import Index, constant, var
 from codegen.proof.accesses import (
     Access,
     Branch,
@@ -18,6 +18,7 @@ from codegen.proof.accesses import (
     Touch,
     Where,
 )
+from codegen.text_proof.advances import Advances
 from codegen.text_proof.c_values import Int, Meaning, Register, Storage
 from codegen.text_proof.expression_meaning import Expressions
 from codegen.text_proof.int_arithmetic import data_of
@@ -84,6 +85,8 @@ class _Walker:
         self.reading = Reading()
         self.expressions = Expressions(self.reading, self.scope)
         self.arrays = self.expressions.arrays
+        self.advances = Advances(self.reading)
+        self.walkers = set[str]()  # the ints in scope that loops add numbers to
         self.declared: list[str] = []  # what is in scope, innermost last
         self.counts = dict.fromkeys((*found.groups, *found.locals), 0)  # of loops, by variable
 
@@ -99,7 +102,9 @@ class _Walker:
         """Remove all declared names but the first `before` ones: names declared later go out of
         scope."""
         while len(self.declared) > before:
-            del self.scope[self.declared.pop()]
+            name = self.declared.pop()
+            del self.scope[name]
+            self.walkers.discard(name)
 
     def braces(self, body: Braces, where: Where) -> Sequence:
         before = len(self.declared)
@@ -250,10 +255,36 @@ class _Walker:
         name = self.variable(s.name, s.count)
         index = var(name, 0, s.count - 1)
         before = len(self.declared)
+        for walker, start in s.walks:
+            value = self.expressions.int_value(start, where).index
+            fitting = self.expressions.arithmetic.fitting(value, False, where)
+            self.declare(walker, Int(fitting, False))
+            self.walkers.add(walker)
+        begun = self.walking(self.advances.of_turn(s))
         self.declare(s.name, Int(index, s.scalar == "long"))
-        body = self.braces(s.body, replace(where, loops=(*where.loops, (name, s.count))))
+        inside = replace(where, loops=(*where.loops, (name, s.count)))
+        self.walk(begun, index, inside)
+        body = self.braces(s.body, inside)
+        self.walk(begun, constant(s.count), where)
         self.forget(before)
         return Loop(name, s.count, body)
+
+    def walking(self, steps: Mapping[str, int]) -> dict[str, tuple[Index, int]]:
+        """The values now, and the steps of a turn, of those names to which a loop adds `steps`."""
+        found = dict[str, tuple[Index, int]]()
+        for name, step in steps.items():
+            value = self.scope.get(name)
+            if name not in self.walkers or not isinstance(value, Int):
+                raise self.reading.refused(f"expected a number to add to, found {name}")
+            found[name] = value.index, step
+        return found
+
+    def walk(self, begun: Mapping[str, tuple[Index, int]], turns: Index, where: Where) -> None:
+        """Give each name the value that it has after so many turns of a loop, from the value and
+        the step in `begun`."""
+        for name, (index, step) in begun.items():
+            now = self.expressions.arithmetic.fitting(index + turns * step, False, where)
+            self.scope[name] = Int(now, False)
 
     def variable(self, name: str, count: int) -> str:
         """The name, in indices, of the variable `name` of a loop of `count` turns: `name`, or, if a
@@ -275,8 +306,10 @@ class _Walker:
             raise self.reading.refused(
                 "expected no barrier and no instruction under an else, found one"
             )
+        before = {name: self.scope[name] for name in self.advances.of(s) if name in self.scope}
         then = self.braces(s.then, self.expressions.holding(where, condition))
         parts: list[Node | None] = [tested, Branch(condition, where, then)]
         if condition.parts:
+            self.scope |= before
             parts.append(self.braces(s.otherwise, self.expressions.denying(where, condition)))
         return Sequence(tuple([part for part in parts if part is not None]))

@@ -47,11 +47,20 @@ class Element:
 @distinct
 class Pointed:
     """The expression *(space kind *)&array[index], or *(space kind *)(array + index): the value of
-    a kind that lies at an element."""
+    a kind that lies at an element. If `in_bytes`, it is *(space kind *)((space char *)array +
+    index), whose index counts bytes."""
 
     space: Space
     kind: Kind
     element: Element
+    in_bytes: bool = False
+
+
+@distinct
+class Pointer:
+    """The expression (space kind *)((space char *)array + index): a pointer to the value `to`."""
+
+    to: Pointed
 
 
 @distinct
@@ -103,7 +112,20 @@ class Choice:
     b: "CExpr"
 
 
-CExpr = Name | Whole | Real | Element | Pointed | Lanes | Cast | Call | Infix | Negative | Choice
+CExpr = (
+    Name
+    | Whole
+    | Real
+    | Element
+    | Pointed
+    | Pointer
+    | Lanes
+    | Cast
+    | Call
+    | Infix
+    | Negative
+    | Choice
+)
 
 Target = Name | Element | Pointed | Lanes
 
@@ -183,13 +205,17 @@ class Branches:
 
 @distinct
 class Counted:
-    """The statement for (int name = 0; name < count; ++name) body."""
+    """The statement for (int name = 0; name < count; ++name) body. It may define further ints where
+    it begins (`walks`: names and values), and add numbers to such ints after each turn (`steps`):
+    for (int name = 0, other = value; name < count; ++name, other += step) body."""
 
     name: str
     scalar: str
     count: int
     body: "Braces"
     line: int
+    walks: tuple[tuple[str, CExpr], ...] = ()
+    steps: tuple[tuple[str, int], ...] = ()
 
 
 @distinct

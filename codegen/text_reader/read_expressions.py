@@ -15,13 +15,16 @@ from codegen.text_reader.c_syntax import (
     Name,
     Negative,
     Pointed,
+    Pointer,
     Real,
     Whole,
 )
 from codegen.text_reader.c_tokens import NotRead, Tokens
 from codegen.text_reader.c_words import CONSTANTS, KINDS, SPACES
-from codegen.tree.statements import Kind
+from codegen.tree.statements import Kind, Space
 
+BYTE = Kind("char")
+QUALIFIERS = frozenset({"const", *SPACES})  # what the type of a pointer begins with
 GOES_ON = frozenset("([.")  # behind a name, that is more than a name
 TIGHTNESS = {
     "&&": 1, "|": 2, "^": 3, "&": 4, "==": 5, "!=": 5, "<": 6, ">": 6, "<=": 6, ">=": 6,
@@ -63,6 +66,8 @@ def unary(tokens: Tokens) -> CExpr:
         return pointed(tokens)
     if word == "(" and tokens.ahead(1) in KINDS:
         return cast(tokens)
+    if word == "(" and tokens.ahead(1) in QUALIFIERS:
+        return pointer(tokens)
     return postfix(tokens)
 
 
@@ -81,8 +86,47 @@ def cast(tokens: Tokens) -> CExpr:
 
 
 def pointed(tokens: Tokens) -> Pointed:
-    """The next expression, *(const __space kind *)&array[index] or *(…)(array + index)."""
-    tokens.expect("*", "(")
+    """The next expression, *(const __space kind *)&array[index], *(…)(array + index), or
+    *(…)((const __space char *)array + index)."""
+    tokens.expect("*")
+    space, kind = pointer_type(tokens)
+    if tokens.accept("&"):
+        e = postfix(tokens)
+    elif tokens.ahead(1) == "(":
+        return behind(tokens, space, kind)
+    else:
+        tokens.expect("(")
+        e = element_at(expression(tokens))
+        tokens.expect(")")
+    return Pointed(space, kind, element_of(e, tokens))
+
+
+def pointer(tokens: Tokens) -> Pointer:
+    """The next expression, (const __space kind *)((const __space char *)array + index)."""
+    return Pointer(behind(tokens, *pointer_type(tokens)))
+
+
+def behind(tokens: Tokens, space: Space, kind: Kind) -> Pointed:
+    """The value of this kind that the next tokens, ((const __space char *)array + index), point
+    to."""
+    tokens.expect("(")
+    if pointer_type(tokens) != (space, BYTE):
+        tokens.refuse(f"a pointer to __{space.value} char before")
+    e = element_at(expression(tokens))
+    tokens.expect(")")
+    return Pointed(space, kind, element_of(e, tokens), in_bytes=True)
+
+
+def element_of(e: CExpr, tokens: Tokens) -> Element:
+    """The expression e if it is an element of an array; NotRead if it is not."""
+    if not isinstance(e, Element):
+        tokens.refuse("an element before")
+    return e
+
+
+def pointer_type(tokens: Tokens) -> tuple[Space, Kind]:
+    """The address space and the kind that the next tokens, (const __space kind *), name."""
+    tokens.expect("(")
     tokens.accept("const")
     space = SPACES.get(tokens.word)
     if space is None:
@@ -90,15 +134,7 @@ def pointed(tokens: Tokens) -> Pointed:
     tokens.take()
     kind = kind_of_token(tokens)
     tokens.expect("*", ")")
-    if tokens.accept("&"):
-        e = postfix(tokens)
-    else:
-        tokens.expect("(")
-        e = element_at(expression(tokens))
-        tokens.expect(")")
-    if not isinstance(e, Element):
-        tokens.refuse("an element before")
-    return Pointed(space, kind, e)
+    return space, kind
 
 
 def element_at(pointer: CExpr) -> CExpr:

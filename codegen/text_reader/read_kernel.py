@@ -207,17 +207,40 @@ def branches(tokens: Tokens) -> Branches:
 
 
 def loop(tokens: Tokens) -> Counted:
-    """The next statement, for (int name = 0; name < count; ++name) { … }."""
+    """The next statement, for (int name = 0, other = value; name < count; ++name, other += step)
+    { … }, with any number of others."""
     tokens.accept(UNROLL)
     line = tokens.line
     tokens.expect("for", "(")
     if tokens.word not in ("int", "long"):
         tokens.refuse("'int' or 'long'")
     scalar, name = tokens.take(), tokens.name()
-    tokens.expect("=", "0", ";", name, "<")
+    tokens.expect("=", "0")
+    walks: list[tuple[str, CExpr]] = []
+    while tokens.accept(","):
+        other = tokens.name()
+        tokens.expect("=")
+        walks.append((other, expression(tokens)))
+    if walks and scalar != "int":
+        tokens.refuse("'int' before")
+    tokens.expect(";", name, "<")
     count = tokens.number()
-    tokens.expect(";", "++", name, ")")
-    return Counted(name, scalar, count, braces(tokens), line)
+    tokens.expect(";", "++", name)
+    steps: list[tuple[str, int]] = []
+    while tokens.accept(","):
+        steps.append(step(tokens))
+    tokens.expect(")")
+    return Counted(name, scalar, count, braces(tokens), line, tuple(walks), tuple(steps))
+
+
+def step(tokens: Tokens) -> tuple[str, int]:
+    """The next expression, name += number or name -= number: the name and the number that is added
+    to it."""
+    name, op = tokens.name(), tokens.take()
+    if op not in ("+=", "-="):
+        tokens.refuse("'+=' or '-=' before")
+    number = tokens.number()
+    return name, number if op == "+=" else -number
 
 
 def fence(tokens: Tokens) -> Fence:

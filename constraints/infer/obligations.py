@@ -103,7 +103,8 @@ def _own(e: Expr, widths: tuple[int, ...]) -> Iterator[tuple[Relation, str]]:
         case Split(m, xs):
             yield _exact(m, size_of(xs), "parts")
         case AsVector(v, xs):
-            yield OneOf(v, widths), f"vectors have {', '.join(map(str, widths))} lanes"
+            if v != 1:  # a vector of one number is that number
+                yield OneOf(v, widths), f"vectors have {', '.join(map(str, widths))} lanes"
             yield _exact(v, size_of(xs), "vectors")
         case Slide(size, step, xs, strict):
             yield from _windows(size, step, size_of(xs), strict)

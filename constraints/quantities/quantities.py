@@ -21,9 +21,9 @@ from constraints.quantities.value_bytes import bytes_of
 from constraints.quantities.work import Work, work
 from constraints.relations.relations import value_at
 from ir.arena import Life, lives, packed, stacked_sizes, stacks
-from ir.core.nodes import Expr, Level, Program
+from ir.core.nodes import Edge, Expr, Level, Pad, PadEdge, Program
 from ir.core.size import Size, names
-from ir.core.terms import once
+from ir.core.terms import once, subterms
 from ir.core.type_rules import size_of, type_of
 from ir.core.types import Type
 from ir.meaning.inputs import parts_of
@@ -46,7 +46,8 @@ class KernelQuantities:
     """The quantities of one launch of a kernel, the one that makes the array `output`: along each
     dimension the work-items of a group (`items`) and the groups, or, if the kernel leaves groups
     open, all work-items (`global_items`); bytes of local memory (in all, and of each pool) and of
-    private memory; operations in its text (`code`); and work."""
+    private memory; operations in its text (`code`); work; and the numbers of elements by which it
+    pads what it reads on each side (`padded`), negative ones where it crops."""
 
     output: str
     prepack: bool
@@ -58,6 +59,7 @@ class KernelQuantities:
     private_bytes: Peak
     code: Amount
     work: Work
+    padded: tuple[Size, ...]
     parameters: frozenset[str]  # that any of these depends on
 
 
@@ -140,6 +142,7 @@ def _of_term(term: Expr) -> KernelQuantities:
     local_bytes = _without_none(map(_total, largest_sets(local)))
     private_bytes = _without_none(_total(_private(live)) for live in sets)
     spelled, done = Amount(code(term), brief(term)), work(term)
+    padded = tuple(side for e in subterms(term) for side in _sides(e))
     peaks = (*(peak for three in dims for peak in three), local_bytes, private_bytes, (spelled,))
     return KernelQuantities(
         "",
@@ -150,8 +153,22 @@ def _of_term(term: Expr) -> KernelQuantities:
         private_bytes,
         spelled,
         done,
-        done.parameters.union(*(names(a.size) for peak in peaks for a in peak)),
+        padded,
+        done.parameters.union(
+            *(names(a.size) for peak in peaks for a in peak), *map(names, padded)
+        ),
     )
+
+
+def _sides(e: Expr) -> tuple[Size, ...]:
+    """The numbers of elements that e adds to an array on each side, if whoever reads the result has
+    to tell them from others; else none."""
+    match e:
+        case Pad(left, right):
+            return left, right
+        case PadEdge(edge, left, right) if edge is not Edge.ANY:
+            return left, right
+    return ()
 
 
 def _lengths(term: Expr, level: Level) -> Dims:

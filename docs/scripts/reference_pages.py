@@ -40,8 +40,8 @@ def from_top(name: str) -> str:
 
 
 def rooms(package: str) -> list[Path]:
-    """The folders inside a package that are packages themselves, by name."""
-    return sorted(found.parent for found in (TOP / package).glob("*/__init__.py"))
+    """The folders inside a package, at any depth, that are packages themselves, by name."""
+    return sorted(found.parent for found in (TOP / package).glob("*/**/__init__.py"))
 
 
 def page_of(folder: Path) -> str:

@@ -5,12 +5,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from codegen.runtime.devices import Device
 from constraints.devices import Profile
+from explore.board.admission import LIMIT, called
 from explore.board.board_pool import BoardPool
 from explore.board.messages import Message, device_from, receive, send
 from explore.board.serve import Given, given_message
@@ -20,7 +21,7 @@ from explore.measure.measure_variant import RUN_LIMIT
 from explore.measure.reference import inputs_of, largest_error
 from explore.measure.reference_file import load_reference
 from explore.options.options import Options
-from explore.options.stored_fields import Fields
+from explore.options.stored_fields import LONG, Fields
 from explore.record_book.device_facts import LIMITS
 from explore.results.read_record import NEVER
 from explore.results.version import version
@@ -45,18 +46,19 @@ class Board:
         """A new connection to the board, and the board's device; a UserError if there is no answer,
         if the board refuses the token, or if its version of convlift is another."""
         try:
-            connection = Client((self.host, self.port), authkey=self.token)
+            with called(self.host, self.port, self.token) as connection:
+                hello = receive(connection)
         except AuthenticationError:
             raise UserError(
                 f"the board at {self.host}:{self.port} refuses the token: expected the one that "
                 "its `explore serve` was given, or printed"
             ) from None
-        except (OSError, EOFError) as error:
+        except (AssertionError, OSError, EOFError) as error:
             raise UserError(
-                f"no board answers at {self.host}:{self.port}: {error}; `explore serve` has to run "
-                "there"
+                f"no board answers at {self.host}:{self.port} within {LIMIT:g} s "
+                f"({error or 'it ended the connection'}): `explore serve` has to run there, and it "
+                "serves one run at a time"
             ) from None
-        hello = receive(connection)
         if hello.kind != "hello" or (theirs := hello.checked.text("version")) != version():
             connection.close()
             raise UserError(
@@ -80,7 +82,7 @@ class Board:
             timeout=BUILD_LIMIT,
             stage="build",
             setup=setup_for(
-                *(None, profile.group_items, profile.half_arithmetic, profile.unsigned_addresses)
+                *(None, profile.group_items, profile.half_arithmetic, profile.byte_addresses)
             ),
             max_memory=BUILD_MEMORY,
         )
@@ -107,11 +109,16 @@ class Board:
         return tuple(entry.one_of("value", tuple(TABLE)) for entry in said)
 
     def _asked(self, kind: str) -> Fields:
-        """The fields of the board's answer to a message of this kind, which has no contents."""
+        """The fields of the board's answer to a message of this kind, which has no contents; a
+        UserError with the board's reason if it refuses."""
         connection, _ = self.connected()
         with closing(connection):
             send(connection, Message(kind))
-            return receive(connection).checked
+            answer = receive(connection)
+        if answer.kind == "refused":
+            reason = answer.checked.text("reason", LONG)
+            raise UserError(f"the board at {self.host}:{self.port} refuses: {reason}")
+        return answer.checked
 
     def limits(self, device: Device) -> Mapping[str, float | None]:
         """The limits of the board's device by their names in `Bounds`, measured there; None for

@@ -12,9 +12,9 @@ from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, Listener
 from typing import Any
 
-from codegen.instruction_trial import own_instructions
 from codegen.runtime.devices import Device
 from codegen.runtime.session import open_device
+from explore.board.admission import LIMIT, admitted
 from explore.board.messages import (
     MOST_ARRAYS,
     Array,
@@ -25,6 +25,7 @@ from explore.board.messages import (
     send,
     task_from,
 )
+from explore.measure.instruction_worker import instructions_in_time
 from explore.measure.measure_variant import RUN_LIMIT, Meter, measure, meter_of
 from explore.measure.reference import Expected, Reference
 from explore.measure.roofline import measured as roofline
@@ -32,6 +33,7 @@ from explore.options.stored_fields import Damaged, Fields
 from explore.results.records import Failed
 from explore.results.version import version
 from explore.workers.pool import Pool
+from ir.errors import UserError
 
 PORT = 8787
 INPUT, WHOLE = "input.", "whole."  # before the names of arrays
@@ -105,16 +107,25 @@ def _named(arrays: Any, prefix: str) -> dict[str, Array]:
     return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
 
 
-def serve(device: Device, host: str, port: int, token: bytes, rounds: int | None = None) -> None:
-    """Serve runs one after the other: `rounds` of them, or for ever if that is None. A run that
-    breaks off, or does not know the token, does not end the server."""
-    with Listener((host, port), authkey=token) as listener:
+def serve(
+    device: Device,
+    host: str,
+    port: int,
+    token: bytes,
+    rounds: int | None = None,
+    patience: float = LIMIT,
+) -> None:
+    """Serve runs one after the other: `rounds` of them, or for ever if that is None. A caller has
+    `patience` seconds to prove that it knows the token. A run that breaks off, says nothing, or
+    does not know the token, does not end the server."""
+    with Listener((host, port)) as listener:
         print(f"serving {device.name} on {listener.address[0]}:{listener.address[1]}", flush=True)
         served = 0
         while rounds is None or served < rounds:
             try:
                 connection = listener.accept()
-            except (AuthenticationError, EOFError, OSError) as error:
+                admitted(connection, token, patience)
+            except (AuthenticationError, AssertionError, EOFError, OSError) as error:
                 print(f"somebody was not admitted: {type(error).__name__}", flush=True)
                 continue
             served += 1
@@ -133,8 +144,7 @@ def _served(device: Device, connection: "Connection[Any, Any]") -> None:
                 case "limits":
                     send(connection, Message("limits", dict(roofline(device))))
                 case "instructions":
-                    names = list(own_instructions(device))
-                    send(connection, Message("instructions", {"names": names}))
+                    send(connection, _instructions(device))
                 case "given":
                     if pool is not None:
                         pool.close()
@@ -156,6 +166,16 @@ def _served(device: Device, connection: "Connection[Any, Any]") -> None:
     finally:
         if pool is not None:
             pool.close()
+
+
+def _instructions(device: Device) -> Message:
+    """The message with the names of the device's instructions, or, if the device hangs or dies when
+    they are tried, with the reason (`refused`)."""
+    try:
+        return Message("instructions", {"names": list(instructions_in_time(device))})
+    except UserError as error:
+        print(error.message, flush=True)
+        return Message("refused", {"reason": error.message})
 
 
 def _pool(device: Device, given: Given) -> "Pool[Any, Any]":

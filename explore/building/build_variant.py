@@ -57,36 +57,36 @@ class Made:
 class Builder:
     """The device that a worker builds for, and how code is generated for it: the largest
     work-group, whether the device computes with halves (else halves become floats), and whether
-    indices into global memory are made unsigned. If `session` is None, plans are only made and
+    global memory is addressed by distances in bytes. If `session` is None, plans are only made and
     proved."""
 
     session: Session | None
     max_work_group: int
     half_arithmetic: bool = False
-    unsigned_addresses: bool = False
+    byte_addresses: bool = False
 
 
 def builder(
     device: Device | None,
     max_work_group: int,
     half_arithmetic: bool = False,
-    unsigned_addresses: bool = False,
+    byte_addresses: bool = False,
 ) -> Builder:
     """The builder for a device (None: for one that is not here), with these values of its other
     fields; each build worker makes one."""
     session = None if device is None else open_device(device)
-    return Builder(session, max_work_group, half_arithmetic, unsigned_addresses)
+    return Builder(session, max_work_group, half_arithmetic, byte_addresses)
 
 
 def setup_for(
     device: Device | None,
     max_work_group: int,
     half_arithmetic: bool = False,
-    unsigned_addresses: bool = False,
+    byte_addresses: bool = False,
 ) -> "partial[Builder]":
     """A function without arguments that calls `builder` with these arguments; a worker runs it when
     it starts."""
-    return partial(builder, device, max_work_group, half_arithmetic, unsigned_addresses)
+    return partial(builder, device, max_work_group, half_arithmetic, byte_addresses)
 
 
 def make(state: Builder, task: Task) -> Made:
@@ -98,7 +98,7 @@ def make(state: Builder, task: Task) -> Made:
             program,
             max_work_group=state.max_work_group,
             half_arithmetic=state.half_arithmetic,
-            unsigned_addresses=state.unsigned_addresses,
+            byte_addresses=state.byte_addresses,
         )
     except (Unsupported, UserError, IllTyped) as error:
         return Made.without_plan(Failed("emit", str(error)))

@@ -1,16 +1,16 @@
-"""The operations of compiled kernels, counted on their statement trees; guarded statements count as
-executed."""
+"""The operations of compiled kernels, counted on their statement trees. Guarded statements count as
+executed, or, with `taken`, by the share of work-items and turns in which they are."""
 
 # key: s statement, n trip count
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import frexp, prod
 from typing import TypeGuard
 
-from codegen.index.condition import NEVER, Condition, substitute_in
+from codegen.index.condition import ALWAYS, NEVER, Condition, both, substitute_in
 from codegen.memory.unrolled_registers import spelled_loops
 from codegen.opencl.constant_folding import Folding, folding
 from codegen.opencl.text_patterns import Varying
@@ -30,72 +30,90 @@ from codegen.tree.statements import (
 )
 from codegen.tree.value_builders import is_whole
 from explore.bounds.program_work import FREE
+from explore.building.guard_shares import share
 from ir.core.type_rules import COMPARISONS
 
 
 def flops(kernels: Sequence[Kernel]) -> int:
     """The number of operations on floats, redundant ones too; a fused multiply-add counts twice."""
-    return sum(n * _operations(e) for k in kernels for n, e in _stored(k))
+    return round(sum(n * _operations(e) for k in kernels for n, e in _stored(k)))
 
 
-def multiplications(kernels: Sequence[Kernel]) -> int:
-    """The number of products of floats, redundant ones too, without those by 0, ±1 and ±2^k."""
-    return sum(n * _products(e) for k in kernels for n, e in _stored(k))
+def multiplications(kernels: Sequence[Kernel], taken: bool = False) -> int:
+    """The number of products of floats, redundant ones too, without those by 0, ±1 and ±2^k; with
+    `taken`, only of those that guards let be made."""
+    return round(sum(n * _products(e) for k in kernels for n, e in _stored(k, taken)))
 
 
-def scalings(kernels: Sequence[Kernel], fused: bool = False) -> int:
+def scalings(kernels: Sequence[Kernel], fused: bool = False, taken: bool = False) -> int:
     """The number of products of floats by ±2^k, without those that are part of a fused
-    multiply-add; with `fused`, these count as well."""
+    multiply-add; with `fused`, these count as well. With `taken`, only those count that guards let
+    be made."""
     ways = ("*", "fma") if fused else ("*",)
-    return sum(n * _scalings(e, ways) for k in kernels for n, e in _stored(k))
+    return round(sum(n * _scalings(e, ways) for k in kernels for n, e in _stored(k, taken)))
 
 
-def _stored(k: Kernel) -> Iterator[tuple[int, Value]]:
+def _stored(k: Kernel, taken: bool = False) -> Iterator[tuple[float, Value]]:
     """Every value that a kernel stores, with constants folded as its text has them, and how often
-    it is stored."""
+    it is stored: with `taken`, as often as its guards hold."""
     launches = prod(k.local_size) * prod(k.groups)
-    return _values(k.body, _Around(folding(k), launches, spelled_loops(k)))
+    counts = {each.name: each.extent for each in k.ids}
+    return _values(k.body, _Around(folding(k), launches, spelled_loops(k), taken, counts))
+
+
+EVERYWHERE = Varying[float]((), lambda _: 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Around:
     """The surroundings of a statement. `times` is how often it is repeated by work-items and by
-    loops that stay loops; `spelled` are the variables of the kernel's loops that are spelled out,
-    and `loops` those around the statement, with their turns. `guards` are its conditions, each with
-    the variables on which it depends."""
+    loops that stay loops, and `counts` has the numbers of their values: of ids and counters.
+    `spelled` are the variables of the kernel's loops that are spelled out, and `loops` those around
+    the statement, with their turns. `guard` is its condition, and `holds` how much a copy of the
+    statement counts: with `taken`, the share of its executions in which the condition holds,
+    otherwise 1 wherever it may hold."""
 
     folding: Folding
     times: int
     spelled: frozenset[str]
+    taken: bool
+    counts: Mapping[str, int]
     loops: tuple[tuple[str, int], ...] = ()
-    guards: tuple[tuple[frozenset[str], Varying[bool]], ...] = ()
+    guard: Condition = ALWAYS
+    holds: Varying[float] = EVERYWHERE
 
     def inside(self, loop: For) -> "_Around":
         if loop.var in self.spelled:
             return replace(self, loops=(*self.loops, (loop.var, loop.count)))
-        return replace(self, times=self.times * loop.count)
+        counts = {**self.counts, loop.var: loop.count}
+        return replace(self, times=self.times * loop.count, counts=counts)
 
     def under(self, guard: Condition) -> "_Around":
-        names = guard.names & {var for var, _ in self.loops}
-        may_hold = Varying(names, lambda here: substitute_in(guard, here) != NEVER)
-        return replace(self, guards=(*self.guards, (names, may_hold)))
+        every = both(self.guard, guard)
 
-    def copies(self, s: Store) -> Iterator[tuple[int, Value]]:
+        def share_at(here: Mapping[str, int]) -> float:
+            condition = substitute_in(every, here)
+            return share(condition, self.counts) if self.taken else float(condition != NEVER)
+
+        holds = Varying(every.names & {var for var, _ in self.loops}, share_at)
+        return replace(self, guard=every, holds=holds)
+
+    def copies(self, s: Store) -> Iterator[tuple[float, Value]]:
         """The values that a statement stores in its copies, where its loops are spelled out: each
         value with the number of copies that store it, as pairs (number, value)."""
         value = self.folding.of(s, [var for var, _ in self.loops])
-        differ = value.names.union(*(names for names, _ in self.guards))
+        differ = value.names | self.holds.names
         same = self.times * prod(n for var, n in self.loops if var not in differ)
         names = [var for var, _ in self.loops if var in differ]
-        found = Counter[tuple[tuple[str, int], ...]]()
+        found = defaultdict[tuple[tuple[str, int], ...], float](float)
         for choice in product(*(range(n) for var, n in self.loops if var in differ)):
             here = dict(zip(names, choice, strict=True))
-            if all(may_hold.at(here) for _, may_hold in self.guards):
-                found[tuple((var, n) for var, n in here.items() if var in value.names)] += same
+            if times := same * self.holds.at(here):
+                found[tuple((var, n) for var, n in here.items() if var in value.names)] += times
         return ((n, value.at(dict(here))) for here, n in found.items())
 
 
-def _values(s: Statement, around: _Around) -> Iterator[tuple[int, Value]]:
+def _values(s: Statement, around: _Around) -> Iterator[tuple[float, Value]]:
     match s:
         case Block(inner):
             for each in inner:

@@ -10,13 +10,13 @@ from logging import CRITICAL
 from pathlib import Path
 from typing import Any
 
-from codegen.instruction_trial import own_instructions
 from codegen.runtime.devices import Device, devices, kind_of, of_each_kind, working
 from constraints.devices import Profile
 from explore.building.build_variant import builder
 from explore.building.build_worker import BUILD_LIMIT, BUILD_MEMORY, work
 from explore.cluster.cluster_pool import ClusterPool
 from explore.cluster.on_worker import PREFIX, Hired, Recipe, describe, owned_by
+from explore.measure.instruction_worker import instructions_in_time
 from explore.measure.measure_variant import RUN_LIMIT, measure, meter
 from explore.measure.reference import largest_error
 from explore.measure.roofline import measured as roofline
@@ -30,7 +30,7 @@ LOCAL = "local"
 JOINING = 60.0  # seconds in which a scheduler must answer, and a worker with a device must be there
 LOOPBACK = {"host": "127.0.0.1"}
 EACH = {"nthreads": 1, "dashboard": False, "silence_logs": CRITICAL, "memory_limit": 0}
-ASKED = 180.0  # seconds for the limits of a device
+ASKED = 180.0  # seconds for the limits of a device, or for its instructions
 
 
 @dataclass(slots=True)
@@ -134,19 +134,32 @@ class Cluster:
     def instructions(self, device: Device) -> tuple[str, ...]:
         """The names of the instructions that a device really has, found by a worker that owns one
         of its kind."""
-        return tuple(self._by_an_owner(own_instructions, device))
+        return tuple(self._by_an_owner(instructions_in_time, device, "instructions"))
 
     def limits(self, device: Device) -> Mapping[str, float | None]:
         """The limits of a device by their names in `Bounds`, measured by a worker that owns one of
         its kind; None for what could not be measured."""
-        return dict(self._by_an_owner(roofline, device))
+        return dict(self._by_an_owner(roofline, device, "limits"))
 
-    def _by_an_owner(self, ask: Callable[[Device], Any], device: Device) -> Any:
+    def _by_an_owner(self, ask: Callable[[Device], Any], device: Device, what: str) -> Any:
         """The result of calling `ask` on a worker that owns a device of this kind; it is called
-        with that worker's device."""
-        worker, own = next(iter(self._owners(device).items()))
+        with that worker's device, and gives what messages call `what`. A UserError if no such
+        worker is there, or if it does not answer in time."""
+        worker, own = next(iter(self._owners(device).items()), (None, None))
+        if own is None:
+            raise UserError(
+                f"the {what} of {device.name} are not known: no worker of the cluster owns such a "
+                "device now; start one, or wait until it is back"
+            )
         asked = self.client.submit(ask, own, workers=[worker], pure=False, retries=0)
-        return asked.result(timeout=ASKED)
+        try:
+            return asked.result(timeout=ASKED)
+        except TimeoutError:
+            raise UserError(
+                f"expected the worker at {worker} to tell the {what} of its device {own.name} "
+                f"({own.platform}, driver {own.driver}) within {ASKED:g} s, found no answer; start "
+                "that worker again, or take it out of the cluster"
+            ) from None
 
 
 def _builder(device: Device | None, group: int, half: bool, own: Device | None) -> "partial[Any]":

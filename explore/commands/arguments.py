@@ -62,14 +62,15 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_records(parser: argparse.ArgumentParser) -> None:
-    """Add to a parser the options that name the file of records."""
+def add_records(parser: argparse.ArgumentParser, usual: str = "the user's own") -> None:
+    """Add to a parser the options that name the file of records; the help says that `usual` is the
+    default."""
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "--records",
         type=path,
         metavar="FILE",
-        help="begin from this file of records, and add to it (default: the user's own)",
+        help=f"begin from this file of records, and add to it (default: {usual})",
     )
     where.add_argument(
         "--no-records",

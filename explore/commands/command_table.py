@@ -169,7 +169,7 @@ def _start(argv: list[str]) -> int:
 
 def _resume(argv: list[str]) -> int:
     parser = of_run("resume")
-    add_records(parser)
+    add_records(parser, usual="what the run has used so far")
     add_cluster(parser)
     add_live(parser)
     add_json(parser)

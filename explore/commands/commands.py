@@ -89,7 +89,8 @@ def ran(go: Callable[[], tuple[Run, bool]], as_json: bool = False) -> int:
     if run.records:
         print(f"report: {run.folder / REPORT}", file=told)
     if not finished:
-        print(f"the time was up; go on with `explore resume {run.folder}`", file=told)
+        again = run.environment.resumed_by(run.folder)
+        print(f"the time was up; go on with `{again}`", file=told)
     return status
 
 
@@ -160,18 +161,23 @@ def _show_all(run: Run, records: Sequence[Record], given: argparse.Namespace) ->
             "show: expected the id of a variant after RUN, found none; `explore show RUN` lists ids"
         )
     found = shown(records, given)
-    lines = json_lines(found, given)
-    if not given.json:
+    if given.json:
+        lines = json_lines(found, given)
+    else:
         lines = table_lines(found, given, run.environment.bounds, console_width())
-    print("\n".join(lines))
-    lost = run.lost_forms
-    if not found:
-        print(
-            f"none of {counted(len(latest(records)), 'variant')} is as asked for", file=sys.stderr
-        )
-    for line in lost_lines(lost):
+    told = [] if found else [_none_shown(run, records)]
+    for line in lines:
+        print(line)
+    for line in (*told, *lost_lines(run.lost_forms)):
         print(line, file=sys.stderr)
     return 0 if found else 1
+
+
+def _none_shown(run: Run, records: Sequence[Record]) -> str:
+    """The line that says why a table has no rows."""
+    if records:
+        return f"none of {counted(len(latest(records)), 'variant')} is as asked for"
+    return f"no variant is stored yet; go on with `{run.environment.resumed_by(run.folder)}`"
 
 
 def console_width() -> int | None:

@@ -10,7 +10,8 @@ from explore.commands.arguments import add_options, add_target, options_of, path
 from explore.network_choice.choose_options import Choice, Chooser
 from explore.network_choice.find_options import Options, estimated
 from explore.network_choice.layer_options import Option
-from explore.network_graph.network_layers import Layers, layers_of
+from explore.network_graph.layer_layouts import layers_in_layouts
+from explore.network_graph.network_layers import Layers
 from explore.networks.beside_peers import Beside, beside_lines, beside_peers
 from explore.networks.export_network import export_network, inputs_for
 from explore.networks.network_report import write_network_report
@@ -23,7 +24,7 @@ from explore.networks.network_tables import (
     program_line,
 )
 from explore.networks.open_network import quickly, read
-from explore.networks.peer_engines import INSTALL, EngineName, engine_named
+from explore.networks.peer_engines import INSTALL, EngineName, demand_installed, engine_named
 from explore.options.option_values import whole_from
 from explore.options.units import parse_bytes
 from explore.results.run_environment import Environment
@@ -71,6 +72,11 @@ def _explore(argv: list[str]) -> int:
         help="keep no run: measure N variants of each layer, one after the other",
     )
     parser.add_argument(
+        "--layouts",
+        action="store_true",
+        help="try each layer with channels first and last, and choose layouts with the variants",
+    )
+    parser.add_argument(
         "--out", type=path, metavar="RUN", help="the run's folder (default: runs/NAME)"
     )
     add_target(parser)
@@ -79,11 +85,15 @@ def _explore(argv: list[str]) -> int:
     asked, shapes = options_of(given), dict(given.shape)
     target = target_of(given.device, given.profile, asked.limits)
     if given.estimate or given.tried:
-        layers = layers_of(read(given.model, shapes))
+        for option, value in (("--out", given.out), ("--beside", given.beside)):
+            if value:
+                parser.error(f"{option} needs a run: expected no --tried or --estimate beside it")
+        layers = layers_in_layouts(read(given.model, shapes), given.layouts)
         _chosen(layers, _quickly(layers, target, given), given)
         return 0
+    demand_installed(given.beside)
     folder = given.out or new_folder(given.model.stem)
-    run = begun(read, given.model, shapes, asked, folder)
+    run = begun(read, given.model, shapes, asked, folder, layouts=given.layouts)
     options = _explored(run, target)
     choice = _chosen(run.layers, options, given)
     _reported(run, choice, options, _beside(run, choice, given.beside))
@@ -150,6 +160,7 @@ def _pick(argv: list[str]) -> int:
         "--export", type=path, metavar="DIR", help="write it, with hosts that run it"
     )
     given = parser.parse_args(argv)
+    demand_installed(given.beside)
     run = stored(read, given.run)
     options = run.options()
     if left := run.unexplored():
@@ -191,7 +202,7 @@ def _add_choice(parser: argparse.ArgumentParser, budget: str) -> None:
         type=usage(_engines),
         default=(),
         metavar="A,B",
-        help=f"measure it beside other engines, of {', '.join(INSTALL)}",
+        help=f"measure it beside other engines, of {', '.join(INSTALL)} (default: none)",
     )
     parser.add_argument(
         "--sweep", action="store_true", help="print the network's own front of time and memory"

@@ -57,10 +57,11 @@ def table_lines(
     found: Sequence[Record], given: argparse.Namespace, bounds: Bounds, width: int | None
 ) -> list[str]:
     """The lines of the table of the variants in `found`, as many as are asked for, and a line that
-    tells how many there are. `width` is the console's (None: no limit)."""
+    tells how many there are; no lines for no variants. `width` is the console's (None: no
+    limit)."""
     rows = found[: given.limit or None]
     if not rows:
-        return ["no variant is as asked for"]
+        return []
     lines = front_lines(rows, bounds, width)
     for r in rows:
         if isinstance(r.outcome, Failed):

@@ -1,28 +1,28 @@
 """The choice of an option for each layer, with the least time within a budget of bytes, decided
-exactly.
+exactly, together with the layouts of the tensors between them.
 
 The choice is a 0-1 programme. The memory that it takes is the most that any layer needs at its
 worst moment, and the sum of what all layers keep for good. Both together must stay within the
 budget."""
 
-# key: l number of a layer, o number of one of its options
+# key: l number of a layer
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from explore.network_choice.find_options import Options
 from explore.network_choice.layer_options import Option
-from explore.network_choice.layers_in_parts import without_copies
-from explore.network_choice.live_bytes import LiveTensors, Moment
+from explore.network_choice.layers_in_parts import Offer, Offers, offers_of, without_copies
+from explore.network_choice.live_bytes import LiveTensors
 from explore.network_choice.network_plan import NetworkPlan, assembled
+from explore.network_choice.programme import Programme, Solution
+from explore.network_graph.arranged_layers import arranged
+from explore.network_graph.layer_layouts import CHANGE
 from explore.network_graph.network_layers import Layers
 from explore.options.units import show_bytes
 from ir.errors import UserError
 
-UNIT = 1024.0  # bytes: what the solver counts in
-TIME_LIMIT = 60.0  # seconds that the solver may take
 TRIES = 8  # budgets that are asked for, where the arena cannot be as small as its bound
 
 
@@ -48,32 +48,41 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Chooser:
-    """The 0-1 programme of a network: the options of each layer, with each option's time, the bytes
-    that it keeps, and its worst moment; `outside` are the bytes of inputs and results, which lie
-    outside the arena."""
+    """The 0-1 programme of a network, and the choices that it makes."""
 
-    layers: Layers
-    options: tuple[tuple[Option, ...], ...]  # of each layer
-    moments: tuple[tuple[Moment, ...], ...]
-    outside: int
+    programme: Programme
 
     @staticmethod
     def of(layers: Layers, options: Options) -> "Chooser":
-        """The 0-1 programme of a network, from its layers and the options of each of its programs.
-        A layer whose result is a part of a concatenation writes it there at once, if the layer
+        """The chooser of a network, from its layers and the options of each of its programs. A
+        layer whose result is a part of a concatenation writes it there at once, if the layer
         can."""
-        layers, of_layers = without_copies(layers, [options[x.program] for x in layers.layers])
-        live = LiveTensors.of(layers)
-        moments = tuple(
-            tuple(live.moment(layers, l, option) for option in each)
-            for l, each in enumerate(of_layers)
-        )
-        return Chooser(layers, of_layers, moments, live.outside)
+        changes = {change: options[number] for change, number in layers.changes.items()}
+        measured = all(options[layer.program][0].measured for layer in layers.layers)
+        able = {t: [o for o in each if o.measured or not measured] for t, each in changes.items()}
+        return Chooser(Programme.of(*without_copies(layers, offers_of(layers, options)), able))
+
+    @property
+    def layers(self) -> Layers:
+        """The layers, each as it is by default."""
+        return self.programme.layers
+
+    @property
+    def offers(self) -> Offers:
+        """The offers of each layer."""
+        return self.programme.offers
+
+    @property
+    def options(self) -> tuple[tuple[Option, ...], ...]:
+        """The options of each layer, in all of its layouts."""
+        return tuple(tuple(offer.option for offer in each) for each in self.offers)
 
     def fastest(self) -> Choice:
         """The fastest choice of all, without a budget."""
-        chosen = [min(each, key=lambda o: (o.time_ns, o.kept_bytes)) for each in self.options]
-        return self._choice_of(chosen)
+        if self.programme.changes:
+            return self._choice(self._solved(math.inf))
+        fastest = [min(each, key=lambda o: (o.time_ns, o.kept_bytes)) for each in self.options]
+        return self._choice_of(self._numbers(fastest))
 
     def within(self, budget: int) -> Choice:
         """The fastest choice whose plan takes at most `budget` bytes; if there is none, a UserError
@@ -84,10 +93,10 @@ class Chooser:
         """
         asked, bound = budget, 0.0
         for _ in range(TRIES):
-            solved = self._solved(asked)
-            if solved is None:
+            solution = self.programme.solved(asked)
+            if solution is None:
                 break
-            choice = self._choice(*solved)
+            choice = self._choice(solution)
             bound = bound or choice.time_ns * (1 - choice.gap)  # nothing within it is faster
             if choice.memory_bytes <= budget:
                 return replace(choice, gap=1 - bound / choice.time_ns)
@@ -97,25 +106,41 @@ class Chooser:
             return replace(least, gap=1 - bound / least.time_ns)
         raise UserError(self._too_little(budget))
 
-    def _choice(self, numbers: Sequence[int], gap: float = 0.0) -> Choice:
-        return self._choice_of([e[o] for e, o in zip(self.options, numbers, strict=True)], gap)
+    def _solved(self, budget: float | None) -> Solution:
+        """The solution within a budget that is known to be feasible."""
+        solution = self.programme.solved(budget)
+        assert solution is not None
+        return solution
 
-    def _choice_of(self, chosen: Sequence[Option], gap: float = 0.0) -> Choice:
-        return Choice(self.layers, tuple(chosen), assembled(self.layers, chosen), gap)
+    def _choice(self, solution: Solution) -> Choice:
+        return self._choice_of(solution.numbers, solution.copies, solution.gap)
+
+    def _choice_of(
+        self, numbers: Sequence[int], copies: Mapping[str, Option] | None = None, gap: float = 0.0
+    ) -> Choice:
+        copies = copies or {}
+        chosen = [each[n] for each, n in zip(self.offers, numbers, strict=True)]
+        layers = arranged(self.layers, [offer.way for offer in chosen], [*copies])
+        given = iter(chosen)
+        options = [
+            copies[layer.tensors[0][1]] if layer.operator == CHANGE else next(given).option
+            for layer in layers.layers
+        ]
+        return Choice(layers, tuple(options), assembled(layers, options), gap)
 
     def least(self) -> Choice:
         """The choice of least memory; of several, the fastest."""
-        solved = self._solved(None)
-        assert solved is not None
-        least = self._choice(*solved)
-        faster = self._solved(least.memory_bytes)
-        other = least if faster is None else self._choice(*faster)
+        least = self._choice(self._solved(None))
+        faster = self.programme.solved(least.memory_bytes)
+        other = least if faster is None else self._choice(faster)
         return other if other.memory_bytes <= least.memory_bytes else least
 
     def greedy(self, budget: int) -> Choice | None:
         """The choice that people make by hand: each layer in turn takes its fastest option that
-        still fits, while the layers after it have their smallest; None if even the smallest options
-        do not fit."""
+        still fits, while the layers after it have their smallest, and all tensors lie in their
+        usual layouts; None if even the smallest options do not fit."""
+        if self.programme.changes:
+            return self._plain().greedy(budget)
         least = self.least()
         chosen = list(least.options)
         if least.memory_bytes > budget:
@@ -126,7 +151,19 @@ class Chooser:
                 if self.bytes_of(tried) <= budget:
                     chosen = tried
                     break
-        return self._choice_of(chosen, np.inf)
+        return self._choice_of(self._numbers(chosen), gap=math.inf)
+
+    def _plain(self) -> "Chooser":
+        """The chooser of the same network in which each tensor lies in its usual layout."""
+        usual = {name: t.last for name, t in self.layers.tensors.items()}
+        offers = [[x for x in each if _lies(x, usual)] for each in self.offers]
+        return Chooser(Programme.of(self.layers, offers, {}))
+
+    def _numbers(self, options: Sequence[Option]) -> list[int]:
+        return [
+            next(n for n, offer in enumerate(each) if offer.option is option)
+            for each, option in zip(self.offers, options, strict=True)
+        ]
 
     def sweep(self, points: int = 24) -> list[Choice]:
         """The front of the network: choices of which none is beaten in both time and memory, the
@@ -141,62 +178,22 @@ class Chooser:
         return _not_beaten(found)
 
     def bytes_of(self, chosen: Sequence[Option]) -> int:
-        """The bytes that the options `chosen` take, if their arena is as small as its bound."""
-        worst = 0
-        for each, moments, option in zip(self.options, self.moments, chosen, strict=True):
-            worst = max(worst, moments[each.index(option)].bytes)
-        return self.outside + sum(o.kept_bytes for o in chosen) + worst
-
-    def _solved(self, budget: int | None) -> tuple[list[int], float] | None:
-        """The numbers of the options, one for each layer, that take the least time within a budget
-        (None: that take the least memory), and the share of that by which another choice might
-        still be better; None if no choice is within the budget."""
-        from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
-
-        every = [(l, o) for l, each in enumerate(self.options) for o in range(len(each))]
-        n = len(every)  # and one more unknown: the arena
-        rows, low, high = [], [], []
-        for layer in range(len(self.options)):
-            rows.append([*(float(l == layer) for l, _ in every), 0.0])  # one option each
-            low.append(1.0)
-            high.append(1.0)
-            need = [self.moments[l][o].bytes / UNIT * (l == layer) for l, o in every]
-            rows.append([*need, -1.0])  # fits into the arena
-            low.append(-np.inf)
-            high.append(0.0)
-        kept = [self.options[l][o].kept_bytes / UNIT for l, o in every]
-        times = [self.options[l][o].time_ns for l, o in every]
-        if budget is None:
-            cost = [*kept, 1.0]
-        else:
-            cost = [*(t / max(times) for t in times), 0.0]
-            rows.append([*kept, 1.0])
-            low.append(-np.inf)
-            high.append((budget - self.outside) / UNIT)
-        found = milp(
-            cost,
-            constraints=LinearConstraint(np.array(rows), np.array(low), np.array(high)),
-            integrality=[1] * n + [0],
-            bounds=Bounds([0.0] * (n + 1), [1.0] * n + [np.inf]),
-            options={"time_limit": TIME_LIMIT, "mip_rel_gap": 0.0},
-        )
-        if found.x is None:
-            return None
-        numbers = [0] * len(self.options)
-        for (l, o), x in zip(every, found.x[:n], strict=True):
-            if x > 0.5:
-                numbers[l] = o
-        return numbers, float(found.mip_gap or 0.0)
+        """The bytes that the options `chosen` take in the usual layouts, if their arena is as small
+        as its bound."""
+        moments = zip(self.programme.moments, self._numbers(chosen), strict=True)
+        worst = max((each[n].bytes for each, n in moments), default=0)
+        return self.programme.live.outside + sum(o.kept_bytes for o in chosen) + worst
 
     def _too_little(self, budget: int) -> str:
         """The message that a budget is too small: what the least is, and what makes it."""
         least = self.least()
+        layers, live = least.layers, LiveTensors.of(least.layers)
         worst = [
-            moments[each.index(option)]
-            for each, moments, option in zip(self.options, self.moments, least.options, strict=True)
+            live.moment(layers, l, Offer(layer, option))
+            for l, (layer, option) in enumerate(zip(layers.layers, least.options, strict=True))
         ]
         l = max(range(len(worst)), key=lambda i: worst[i].bytes)
-        layer = self.layers.layers[l]
+        layer = layers.layers[l]
         arrays = sorted(worst[l].arrays, key=lambda a: -a[1])[:4]
         told = ", ".join(f"{name} {show_bytes(size)}" for name, size in arrays)
         kept = sum(o.kept_bytes for o in least.options)
@@ -204,9 +201,13 @@ class Chooser:
             f"no choice takes at most {show_bytes(budget)}: the least is "
             f"{show_bytes(least.memory_bytes)} ({least.memory_bytes:,} bytes), of which weights "
             f"stay for good with {show_bytes(kept)}, inputs and results with "
-            f"{show_bytes(self.outside)}; most lives at layer '{layer.title}' ({layer.operator}): "
-            f"{told}"
+            f"{show_bytes(live.outside)}; most lives at layer '{layer.title}' "
+            f"({layer.operator}): {told}"
         )
+
+
+def _lies(offer: Offer, usual: Mapping[str, bool]) -> bool:
+    return all(usual[t] == last for t, last in offer.way.layouts.items())
 
 
 def _not_beaten(found: Sequence[Choice]) -> list[Choice]:

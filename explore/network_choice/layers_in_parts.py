@@ -2,8 +2,8 @@
 nothing is copied, and only one array of its size lives."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from codegen.plan import Role
 from codegen.text_proof.work_in_part import Part, in_part
@@ -11,49 +11,86 @@ from explore.network_choice.layer_options import Option
 from explore.network_graph.network_layers import Layer, Layers
 from explore.network_graph.tensor_lives import lives_of
 
-Each = Sequence[Sequence[Option]]
-"""The options of each layer."""
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A layer in one of its layouts (`way`), with an option of its program."""
+
+    way: Layer
+    option: Option
 
 
-def without_copies(layers: Layers, options: Each) -> tuple[Layers, tuple[tuple[Option, ...], ...]]:
+Offers = Sequence[Sequence[Offer]]
+"""Of each layer."""
+
+
+def offers_of(layers: Layers, options: Sequence[Sequence[Option]]) -> Offers:
+    """The offers of each layer, from the options of each program. If those of a layer as it is were
+    measured, others of it count only if they were measured, too."""
+    found = []
+    for layer in layers.layers:
+        measured = all(o.measured for o in options[layer.program])
+        offers = [Offer(way, o) for way in layer.ways for o in options[way.program]]
+        found.append([x for x in offers if x.way is layer or x.option.measured or not measured])
+    return found
+
+
+def without_copies(layers: Layers, offers: Offers) -> tuple[Layers, tuple[tuple[Offer, ...], ...]]:
     """The network without those concatenations whose parts can be written straight into the result,
-    and the options of each layer that is left. A layer that makes a part has only those options
-    that can write it there."""
+    and the offers of each layer that is left. A layer that makes a part has only those offers that
+    can write it there."""
     makers = {layer.output: l for l, layer in enumerate(layers.layers)}
-    changed: dict[int, tuple[Layer, tuple[Option, ...]]] = {}
+    changed: dict[int, tuple[Offer, ...]] = {}
     gone = set[int]()
     for l, layer in enumerate(layers.layers):
-        made = _placed_parts(layers, options, makers, layer)
+        made = _placed_parts(layers, offers, makers, layer)
         if made and not changed.keys() & made.keys() and not gone & made.keys():
             changed |= made
             gone.add(l)
     left = [l for l in range(len(layers.layers)) if l not in gone]
-    kept = [changed.get(l, (layers.layers[l], tuple(options[l]))) for l in left]
-    return replace(layers, layers=[x for x, _ in kept]), tuple(o for _, o in kept)
+    kept = tuple(changed.get(l, tuple(offers[l])) for l in left)
+    return replace(layers, layers=[each[0].way for each in kept]), kept
 
 
 def _placed_parts(
-    layers: Layers, options: Each, makers: Mapping[str, int], joined: Layer
-) -> dict[int, tuple[Layer, tuple[Option, ...]]]:
-    """The layers that make the parts of the concatenation `joined`, by number: each as a layer that
-    writes its part into the result, and its options that can do so. Empty if one of the parts
-    cannot be made so. `makers` has, for each tensor, the number of its layer."""
-    lengths = layers.joined.get(joined.output, ())
+    layers: Layers, offers: Offers, makers: Mapping[str, int], joined: Layer
+) -> dict[int, tuple[Offer, ...]]:
+    """The offers, by number of their layer, that make the parts of the concatenation `joined` where
+    they belong in its result. Empty if one of the parts cannot be made so in the layouts that
+    tensors have by default. `makers` has, for each tensor, the number of its layer."""
     lives = lives_of(layers)
     reads = Counter(t for layer in layers.layers for _, t in layer.tensors)
-    whole, offset = sum(n for _, n in lengths), 0
-    found: dict[int, tuple[Layer, tuple[Option, ...]]] = {}
-    for tensor, each in lengths:
+    found: dict[int, tuple[Offer, ...]] = {}
+    for tensor, _ in joined.joins:
         if joined.output not in lives or tensor not in lives or reads[tensor] != 1:
             return {}
-        number, part = makers[tensor], Part(offset, each, whole)
-        able = [placed(option, part) for option in options[number]]
-        kept = tuple(option for option in able if option is not None)
-        if not kept or layers.layers[number].into is not None:
+        number = makers[tensor]
+        if layers.layers[number].into is not None:
             return {}
-        found[number] = replace(layers.layers[number], output=joined.output, into=part), kept
-        offset += each
-    return found if len(found) == len(lengths) else {}
+        kept = tuple(made for offer in offers[number] for made in _placed_offers(joined, offer))
+        default = joined.layouts.get(joined.output)
+        if not any(offer.way.layouts.get(joined.output) == default for offer in kept):
+            return {}
+        found[number] = kept
+    return found if len(found) == len(joined.joins) else {}
+
+
+def _placed_offers(joined: Layer, offer: Offer) -> Iterator[Offer]:
+    """The offer changed so that it writes its result where the concatenation `joined` has it, in
+    each layout in which this can be done."""
+    way, out = offer.way, offer.way.output
+    for whole in joined.ways:
+        names = [t for t, _ in whole.joins]
+        if out not in names or whole.layouts.get(out) != way.layouts.get(out):
+            continue
+        lengths = [n for _, n in whole.joins]
+        before = names.index(out)
+        part = Part(sum(lengths[:before]), lengths[before], sum(lengths))
+        option = placed(offer.option, part)
+        if option is not None:
+            layouts = {t: last for t, last in way.layouts.items() if t != out}
+            layouts |= {t: last for t, last in whole.layouts.items() if t == whole.output}
+            yield Offer(replace(way, output=whole.output, into=part, layouts=layouts), option)
 
 
 def placed(option: Option, part: Part) -> Option | None:

@@ -19,11 +19,10 @@ class Overwriting:
 
 
 def overwriting(
-    layers: Layers, lives: Mapping[str, Life], number: int, plan: Plan
+    layers: Layers, lives: Mapping[str, Life], number: int, layer: Layer, plan: Plan
 ) -> Overwriting | None:
-    """The way in which layer `number`, with this plan, works in place; None if it cannot. `lives`
-    are those of the tensors between layers."""
-    layer = layers.layers[number]
+    """The way in which a `layer` with this plan works in place, as layer number `number`; None if
+    it cannot. `lives` are those of the tensors between layers."""
     if layer.output not in lives or layer.into is not None:
         return None
     size = layers.tensors[layer.output].kind.bytes

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from codegen.plan import Kernel, Plan, Role
-from explore.network_choice.layer_options import Option
+from explore.network_choice.layers_in_parts import Offer
 from explore.network_choice.layers_in_place import overwriting
 from explore.network_graph.network_layers import Layers
 from explore.network_graph.tensor_lives import lives_of
@@ -48,12 +48,13 @@ class LiveTensors:
         outside = sum(sizes[t] for t in {*layers.inputs, *results})
         return LiveTensors(lives, sizes, outside)
 
-    def moment(self, layers: Layers, l: int, option: Option) -> Moment:
-        """The worst moment of layer number `l` if it has this option; if the layer then works in
+    def moment(self, layers: Layers, l: int, offer: Offer) -> Moment:
+        """The worst moment of layer number `l` if it has this offer; if the layer then works in
         place, its result needs no bytes of its own."""
-        layer, runs = layers.layers[l], [k for k in option.plan.kernels if not k.prepack]
+        layer, option = offer.way, offer.option
+        runs = [k for k in option.plan.kernels if not k.prepack]
         own = {t: name for name, t in layer.tensors} | {layer.output: _output(option.plan)}
-        over = overwriting(layers, self.lives, l, option.plan)
+        over = overwriting(layers, self.lives, l, layer, option.plan)
         if over is not None:
             del own[layer.output]
         through = [

@@ -60,7 +60,7 @@ class _Assembly:
     def add(self, number: int, layer: Layer, plan: Plan) -> None:
         """Add the kernels of a layer, which has this number and this plan."""
         given = dict(layer.tensors)
-        over = overwriting(self.layers, self.lives, number, plan)
+        over = overwriting(self.layers, self.lives, number, layer, plan)
         names: dict[str, str] = {}
         for b in plan.buffers:
             if b.role is Role.INPUT:

@@ -131,22 +131,29 @@ class _Look:
         out. The forms of all programs are derived at once."""
         asked = Options(variants=self.tried, families=FAMILIES[device_kind(self.target)])
         known = [self._known(program, asked) for program in programs]
-        hinted = [
-            hinted_tasks(program, self.target.profile, asked, known[n].first)
-            for n, program in enumerate(programs)
+        profile = self.target.profile
+        todo: list[tuple[Sequence[Derivation], ...]] = [
+            (
+                hinted_tasks(program, profile, asked, hints.first),
+                hinted_tasks(program, profile, asked, hints.likely[: self.tried]),
+                tasks_for(program, profile, asked),
+            )
+            for program, hints in zip(programs, known, strict=True)
         ]
-        todo = [tasks_for(program, self.target.profile, asked) for program in programs]
-        forms: list[Derivation] = [*chain(*hinted), *chain(*todo)]
+        forms = [task for tasks in todo for task in chain(*tasks)]
         done = self.builders.map(forms, LIMIT)
         derived = {id(d.task): d.result for d in done if isinstance(d.result, Derived)}
         states = {}
         for number, program in enumerate(programs):
-            first = [derived[id(task)] for task in hinted[number] if id(task) in derived]
-            rest = [derived[id(task)] for task in todo[number] if id(task) in derived]
-            drawn = gathered(rest, first=begun(first, known[number]))
+            first, likely, rest = (
+                [derived[id(task)] for task in tasks if id(task) in derived]
+                for tasks in todo[number]
+            )
+            drawn = gathered(rest, first=begun(first, likely, known[number]))
             if drawn.variants:
                 times = VariantTimes(program, self.session, self.clock)
-                states[number] = _Tried(program, drawn, Rounds(drawn.search(asked)), times)
+                rounds = Rounds(drawn.search(asked, lag=0))
+                states[number] = _Tried(program, drawn, rounds, times)
         return states
 
     def _known(self, program: Program, asked: Options) -> Recalled:

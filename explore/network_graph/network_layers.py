@@ -41,7 +41,11 @@ IN_ONNX_ORDER = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", *OF_
 class Layer:
     """A layer: the node that it was made from (`title`, `operator`), the number of its program, and
     what the program's parameters are given (`tensors` and `constants`). Its result is the tensor
-    `output`, or, if `into` is not None, that part of it."""
+    `output`, or, if `into` is not None, that part of it.
+
+    `joins` gives, for a concatenation, the tensors that it joins, each with its share of a row.
+    `layouts` tells, of each tensor that it reads or makes and that may lie in two layouts, whether
+    its channels lie last; `others` are layers that compute the same in other layouts."""
 
     title: str
     operator: str
@@ -50,6 +54,14 @@ class Layer:
     constants: Mapping[str, Array]
     output: str
     into: Part | None = None  # None: it makes all of the output
+    joins: tuple[tuple[str, int], ...] = ()
+    layouts: Mapping[str, bool] = field(default_factory=dict)
+    others: "tuple[Layer, ...]" = ()
+
+    @property
+    def ways(self) -> "tuple[Layer, ...]":
+        """The layer as it is, and as it is with its tensors in other layouts."""
+        return self, *self.others
 
 
 @dataclass(slots=True)
@@ -57,8 +69,8 @@ class Layers:
     """A network as layers, in an order in which they can run: its tensors and its different
     programs. `same_as` gives, for a tensor that is another tensor in a new shape, the name of that
     other tensor; `parts` gives the two programs that may take the place of a program, by its
-    number; and `joined` gives, for a concatenation's result, the tensors that it joins, each with
-    its share of a row."""
+    number; and `changes` gives the program that makes a tensor's copy in another layout, by the
+    tensor's name and whether the copy has its channels last."""
 
     name: str
     inputs: Mapping[str, Kind]
@@ -69,7 +81,7 @@ class Layers:
     texts: list[str] = field(default_factory=list)
     same_as: dict[str, str] = field(default_factory=dict)
     parts: dict[int, tuple[int, int]] = field(default_factory=dict)  # programs in place of one
-    joined: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)  # see Step.lengths
+    changes: dict[tuple[str, bool], int] = field(default_factory=dict)
 
     def root(self, name: str) -> str:
         """The tensor that holds the numbers of the tensor `name`: itself, unless it is another one
@@ -83,27 +95,42 @@ class Layers:
         return size if part is None else size // part.whole * part.each
 
     def uses(self, program: int) -> list[Layer]:
-        """The layers that have the program of this number, or that may have it as one of two
-        parts."""
+        """The layers that have the program of this number in one of their layouts, or that may have
+        it as one of two parts."""
         return [
-            layer
+            way
             for layer in self.layers
-            if layer.program == program or program in self.parts.get(layer.program, ())
+            for way in layer.ways
+            if way.program == program or program in self.parts.get(way.program, ())
         ]
 
 
 def layers_of(graph: Graph) -> Layers:
     """The layers of a graph; an error names the first node that is not covered."""
+    return built_layers(graph).made
+
+
+@dataclass(slots=True)
+class Built:
+    """The layers of a graph (`made`), the numbers of their programs by text (`known`), and the site
+    of each layer, with the number of the node's result that the layer makes."""
+
+    made: Layers
+    known: dict[str, int] = field(default_factory=dict)
+    sites: list[tuple[Site, int]] = field(default_factory=list)
+
+
+def built_layers(graph: Graph) -> Built:
+    """The layers of a graph, with the sites that they were made from."""
     graph = folded_graph(graph)
     for name, kind in graph.inputs.items():
         if kind.dtype not in SCALARS:
             raise Unsupported(
                 f"input '{name}': the language has no numbers of the type {kind.dtype}"
             )
-    made = Layers(graph.name, graph.inputs, graph.outputs)
-    constants = dict(graph.constants)
+    built = Built(Layers(graph.name, graph.inputs, graph.outputs))
+    made, constants = built.made, dict(graph.constants)
     made.tensors = {name: Tensor(name, kind) for name, kind in graph.inputs.items()}
-    known: dict[str, int] = {}
     for node in graph.nodes:
         found = _constant(node, made, constants)
         if found is not None:
@@ -111,13 +138,13 @@ def layers_of(graph: Graph) -> Layers:
             continue
         for which, output in enumerate(node.outputs):
             if output and (which == 0 or node.operator == "Split"):
-                _add(made, known, _site(graph, made, constants, (node, output)), which, output)
+                _add(built, _site(graph, made, constants, (node, output)), which, output)
     for name in graph.outputs:
         if name not in made.tensors:
             raise UserError(f"the output '{name}' does not depend on any input")
         if name in graph.inputs:
             raise UserError(f"the output '{name}' is an input: there is nothing to compute")
-    return made
+    return built
 
 
 def _constant(node: Node, made: Layers, constants: Mapping[str, Array]) -> Array | None:
@@ -163,42 +190,54 @@ def _last(node: Node, inputs: "list[Tensor | None]") -> bool:
     return node.operator in OF_IMAGES or varying[0].last
 
 
-def _add(made: Layers, known: dict[str, int], site: Site, which: int, output: str) -> None:
-    step = step_of(site, which)
-    several = step.kind.elements > prod(step.kind.shape[:2])  # numbers of a channel: else all lies
-    made.tensors[output] = Tensor(output, step.kind, step.last and several)  # alike in both orders
+def _add(built: Built, site: Site, which: int, output: str) -> None:
+    made, step = built.made, step_of(site, which)
+    made.tensors[output] = Tensor(output, step.kind, step.last and several(step.kind))
     if not step.body:
         root = made.root(str(step.parameters[0].given))
         if output not in made.outputs and root not in made.outputs:
             made.same_as[output] = root
             return
-        (only,) = step.parameters
-        step = Step(step.kind, step.last, (only,), f"map(a -> a, {only.name})")
-    number = _program(made, known, site, step)
+        step = copied(step)
+    made.layers.append(layer_of(built, site, step, output))
+    built.sites.append((site, which))
+
+
+def several(kind: Kind) -> bool:
+    """True if a tensor has several numbers for each channel; else all of it lies alike in both
+    orders."""
+    return kind.elements > prod(kind.shape[:2])
+
+
+def copied(step: Step) -> Step:
+    """The step that copies the tensor which a step without a program leaves as it is."""
+    (only,) = step.parameters
+    return Step(step.kind, step.last, (only,), f"map(a -> a, {only.name})")
+
+
+def layer_of(built: Built, site: Site, step: Step, output: str) -> Layer:
+    """The layer that makes the tensor `output` by a step; its program gets a number."""
+    made, number = built.made, program_of(built, site, step)
     if step.parts:
-        first, second = (_program(made, known, site, part) for part in step.parts)
+        first, second = (program_of(built, site, part) for part in step.parts)
         made.parts[number] = (first, second)
-    given = [made.root(p.given) for p in step.parameters if isinstance(p.given, str)]
-    if len(given) == len(step.lengths) == len(step.parameters):
-        made.joined[output] = tuple(zip(given, step.lengths, strict=True))
-    made.layers.append(
-        Layer(
-            site.node.name,
-            site.node.operator,
-            number,
-            tuple(
-                (p.name, made.root(p.given)) for p in step.parameters if isinstance(p.given, str)
-            ),
-            {p.name: p.given for p in step.parameters if not isinstance(p.given, str)},
-            output,
-        )
+    tensors = [(p.name, made.root(p.given)) for p in step.parameters if isinstance(p.given, str)]
+    joins = len(tensors) == len(step.lengths) == len(step.parameters)
+    return Layer(
+        site.node.name,
+        site.node.operator,
+        number,
+        tuple(tensors),
+        {p.name: p.given for p in step.parameters if not isinstance(p.given, str)},
+        output,
+        joins=tuple(zip((t for _, t in tensors), step.lengths, strict=True)) if joins else (),
     )
 
 
-def _program(made: Layers, known: dict[str, int], site: Site, step: Step) -> int:
+def program_of(built: Built, site: Site, step: Step) -> int:
     """The number of a step's program among the network's; programs with the same text share a
-    number, which `known` has by the text."""
-    text = step.text
+    number."""
+    made, known, text = built.made, built.known, step.text
     if text not in known:
         known[text] = len(made.programs)
         name = f"{re.sub('[^a-z0-9]', '_', site.node.operator.lower())}_{len(known)}"

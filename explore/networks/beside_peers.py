@@ -55,7 +55,9 @@ def beside_peers(
     `model`, on the same inputs; convlift's comes first, with its constants packed ahead."""
     threads = len(os.sched_getaffinity(0))
     given = {plan.tensors[name]: a for name, a in inputs.items()}
-    plan = packed_network(plan, open_device(device))
+    session = open_device(device)
+    plan = packed_network(plan, session)
+    session.build(plan.plan, together=True)  # into the cache: a compiler's memory is no network's
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         weights = Path(folder) / Path(WEIGHTS).name
         _write_weights(plan, weights)

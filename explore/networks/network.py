@@ -10,6 +10,7 @@ from codegen.runtime.built_program import Program as Built
 from codegen.runtime.session import Session
 from explore.network_choice.layer_options import Option
 from explore.network_choice.network_plan import NetworkPlan, assembled
+from explore.network_graph.arranged_layers import copies_of
 from explore.network_graph.network_layers import Layers
 from explore.onnx_model.onnx_graph import Array
 from ir.errors import UserError
@@ -45,7 +46,7 @@ class Network:
         """Every tensor of the model for these arrays, by its name in the model, with its axes in
         ONNX's order: to compare with another implementation of the model, layer by layer.
 
-        Tensors that folding did away with are not there.
+        Tensors that folding did away with are not there, nor are copies in another layout.
         """
         plan = assembled(self.layers, self.chosen, kept=True)
         built = self.session.build(plan.plan)
@@ -56,6 +57,8 @@ class Network:
         outputs = [b.name for b in plan.plan.buffers if b.role.value == "output"]
         found = {names[place]: a for place, a in zip(outputs, made, strict=True)}
         built.release()
+        for name in copies_of(self.layers):
+            found.pop(name, None)
         return {name: self.layers.tensors[name].in_onnx_order(a) for name, a in found.items()}
 
     def _given(

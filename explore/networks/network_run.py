@@ -17,7 +17,8 @@ from explore.network_choice.joined_options import joined, with_parts
 from explore.network_choice.layer_options import Option, best_of, estimated_options
 from explore.network_choice.layers_in_parts import placed
 from explore.network_choice.network_plan import assembled
-from explore.network_graph.network_layers import Layers, layers_of
+from explore.network_graph.layer_layouts import layers_in_layouts
+from explore.network_graph.network_layers import Layers
 from explore.networks.shared_hands import SharedHands
 from explore.networks.shares_of_time import weights, within
 from explore.onnx_model.onnx_graph import Graph
@@ -41,8 +42,8 @@ MOST_TEXT = 1 << 20
 @dataclass(frozen=True, slots=True)
 class NetworkRun:
     """A run of a network in a folder: the model's file and its hash, the shapes of its inputs, the
-    options `asked` for, its layers, and the options of layers `found` so far, by number of their
-    program."""
+    options `asked` for, its layers, the options of layers `found` so far, by number of their
+    program, and whether `layouts` are chosen, too."""
 
     folder: Path
     model: Path
@@ -51,6 +52,7 @@ class NetworkRun:
     asked: asked_options.Options
     layers: Layers
     found: dict[int, list[Option]] = field(default_factory=dict)  # by program, once read
+    layouts: bool = False
 
     def of_program(self, number: int) -> Run:
         """The run of one of the network's programs."""
@@ -170,6 +172,7 @@ class NetworkRun:
             "sha256": self.sha256,
             "shapes": {name: list(shape) for name, shape in self.shapes.items()},
             "options": self.asked.as_json(),
+            "layouts": self.layouts,
             "done": list(done),
         }
         write_whole(self.folder / FILE, json.dumps(said, indent=1) + "\n")
@@ -184,16 +187,20 @@ def begun(
     shapes: Mapping[str, Sequence[int]],
     asked: asked_options.Options,
     folder: Path,
+    *,
+    layouts: bool = False,
 ) -> NetworkRun:
     """The run of a model in a folder, a new one or the one that is stored there; a UserError if the
     stored one is of another model, or was begun with other options. `read` makes the graph of a
-    model's file, with these shapes of its inputs."""
-    layers = layers_of(read(model, shapes))
+    model's file, with these shapes of its inputs; with `layouts`, these are chosen, too."""
+    layers = layers_in_layouts(read(model, shapes), layouts)
     sizes = {name: tuple(shape) for name, shape in shapes.items()}
-    run = NetworkRun(folder, model.resolve(), _sha256(model), sizes, asked, layers)
+    sha256 = _sha256(model)
+    run = NetworkRun(folder, model.resolve(), sha256, sizes, asked, layers, layouts=layouts)
     if (folder / FILE).exists():
         stored = _read(folder / FILE)
-        if stored.get("sha256") != run.sha256 or stored.get("options") != _plain(asked):
+        same = stored.get("sha256") == run.sha256 and stored.get("options") == _plain(asked)
+        if not same or stored.get("layouts", False) != layouts:
             raise UserError(
                 f"{folder} holds a run of another model or with other options: choose another "
                 "folder with --out"
@@ -219,8 +226,10 @@ def stored(read: Read, folder: Path) -> NetworkRun:
             f"expected the model that was explored in {folder} at {model}, found {found} there"
         )
     asked = asked_options.Options.from_json(known.get("options", {}))
-    layers = layers_of(read(model, shapes))
-    return NetworkRun(folder, model, str(known["sha256"]), shapes, asked, layers)
+    layouts = known.get("layouts") is True
+    layers = layers_in_layouts(read(model, shapes), layouts)
+    sha256 = str(known["sha256"])
+    return NetworkRun(folder, model, sha256, shapes, asked, layers, layouts=layouts)
 
 
 def _read(file: Path) -> dict[str, Any]:

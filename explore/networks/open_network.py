@@ -9,10 +9,11 @@ from typing import Any
 from codegen.runtime.devices import Device
 from codegen.runtime.series import Clock
 from codegen.runtime.session import Session, open_device
+from explore.network_choice.choose_options import Chooser
 from explore.network_choice.find_options import Options, estimated
-from explore.network_choice.layers_in_parts import without_copies
 from explore.network_choice.quick_look import Tell, looked_at
-from explore.network_graph.network_layers import Layers, layers_of
+from explore.network_graph.layer_layouts import layers_in_layouts
+from explore.network_graph.network_layers import Layers
 from explore.networks.network import Network
 from explore.onnx_model.onnx_graph import Graph
 from explore.options.options import Options as Settings
@@ -28,21 +29,23 @@ def network(
     device: str | int | Device | None = None,
     checking: bool = False,
     tried: int = 0,
+    layouts: bool = False,
 ) -> Network:
     """The network of an ONNX file (or of a `ModelProto`), built for a device, as a callable on
     arrays.
 
     Its layers' variants are chosen by rough estimates, or, with `tried`, each is the fastest of so
-    many that are measured here. `shapes` gives the shapes of inputs whose sizes the model leaves
-    open; with `checking`, buffers are poisoned and guarded.
+    many that are measured here. With `layouts`, tensors between layers lie as is fastest. `shapes`
+    gives the shapes of inputs whose sizes the model leaves open; with `checking`, buffers are
+    poisoned and guarded.
     """
-    layers = layers_of(read(model, shapes))
+    layers = layers_in_layouts(read(model, shapes), layouts)
     target = target_of(device, None, ())
     assert target.device is not None
     session = open_device(target.device)
     options = quickly(layers, target, session, tried)
-    layers, each = without_copies(layers, [options[x.program] for x in layers.layers])
-    return Network.of(layers, [found[0] for found in each], session, checking)
+    choice = Chooser.of(layers, options).fastest()
+    return Network.of(choice.layers, choice.options, session, checking)
 
 
 def quickly(

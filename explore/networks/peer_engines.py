@@ -3,8 +3,9 @@ weights, others read the model's file. Each reports its times, and how much memo
 took."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -113,7 +114,7 @@ def _ours(task: Opened) -> Callable[[], Run]:
     session = open_device(task.device)
 
     def load() -> Run:
-        program = session.build(plan)
+        program = session.build(plan, together=True)
         program.set_constants(dict(stored_constants(plan, file)), held=False)
         return lambda: program(task.inputs)
 
@@ -153,10 +154,13 @@ def _openvino(task: Opened) -> Callable[[], Run]:
 
 def engine_named(name: str) -> EngineName:
     """The name of an engine other than convlift, as a user wrote it; a UserError if there is no
-    such engine, or if it is not installed (it then says what to install)."""
-    from importlib.util import find_spec
-
+    such engine."""
     demand_one("engine", name, tuple(INSTALL))
-    if find_spec(name) is None:
-        raise UserError(f"{name} is not here: pip install {INSTALL[name]}")
     return name  # type: ignore[return-value]
+
+
+def demand_installed(engines: Sequence[EngineName]) -> None:
+    """Raises a UserError that says what to install if one of the engines is not here."""
+    for name in engines:
+        if find_spec(name) is None:
+            raise UserError(f"{name} is not here: pip install {INSTALL[name]}")

@@ -22,7 +22,8 @@ from explore.results.kernel_code import KernelCode
 from explore.results.records import Failed, Outcome, Predicted, Record, Variant
 from explore.search.search import Search
 from explore.search.search_over import search_over
-from explore.toolchain.compile_kernel import LIMIT, CompileKernel, compile_kernel
+from explore.toolchain.compile_kernel import LIMIT, CompileKernel, Compilers, compile_by
+from explore.toolchain.running_program import BUSY
 from explore.toolchain.toolchain import Toolchain
 from explore.workers.pool import Pool
 
@@ -60,9 +61,10 @@ class CompileBest:
         left = min(self.most, len(todo))
         with ExitStack() as stack:
             pool: Pool[CompileKernel, KernelCode] = Pool(
-                compile_kernel,
+                compile_by,
+                setup=Compilers,
                 workers=self.workers,
-                timeout=LIMIT + LAUNCH_AGAIN,
+                timeout=BUSY * LIMIT + LAUNCH_AGAIN,
                 stage="build",
                 max_memory=MEMORY,
             )

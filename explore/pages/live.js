@@ -26,7 +26,8 @@ function gone() {
 async function update() { // up to the newest state, which may come while an older one is fetched
   while (shown !== newest.number) {
     const state = newest;
-    at("state").replaceChildren(make("b", {}, state.finished ? "finished" : "live"), " ", state.says);
+    const tell = () => at("state").replaceChildren(make("b", {}, state.finished ? "finished" : "live"), " ", state.says);
+    if (!state.finished) tell();
     const data = await (await fetch("run")).json();
     ended = state.finished;
     const before = chosen && JSON.stringify([byId.get(chosen), onFront.has(chosen)]);
@@ -39,6 +40,7 @@ async function update() { // up to the newest state, which may come while an old
     if (id) [...document.querySelectorAll(`tr[${kind}]`)].find(row => row.getAttribute(kind) === id)?.focus({ preventScroll: true });
     if (!chosen && run.front.length) await select(run.front[0]);
     else if (chosen && before !== JSON.stringify([byId.get(chosen), onFront.has(chosen)])) await again(chosen);
+    if (state.finished) tell(); // only now the page holds all
     shown = state.number;
   }
 }

@@ -8,7 +8,8 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,7 +26,7 @@ LOOPBACK = "127.0.0.1"
 LEAST = 1.0  # seconds between two words to a page
 SHARE = 20  # of the time goes on between words: so many times what the last one took to answer
 ALIVE = 10.0  # seconds after which a page is told that the run goes on
-LAST = 3.0  # seconds that open pages have in the end to fetch what is new
+LAST = 20.0  # seconds that open pages have at most to fetch how the run ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,22 +142,33 @@ class LivePage:
                 self._waiting -= 1
                 self._changed.notify_all()
 
-    def states(self) -> Iterator[State]:
+    def states(self) -> Generator[State, None, None]:
         """The states that a page is told of: the present one, and then, after a pause each time,
         the latest whenever it is new, up to the last. If none is new for some seconds, the latest
         is repeated."""
+        heard = False  # how the run ended
         with self._changed:
             self._pages += 1
             state = self._state
+            awaited = not state.finished
         try:
-            yield state
-            while not state.finished:
-                time.sleep(self._pause)
-                state = self._after(state.number)
+            while not heard:
                 yield state
+                heard = state.finished
+                if not heard:
+                    self._rest()
+                    state = self._after(state.number)
         finally:
             with self._changed:
                 self._pages -= 1
+                if awaited and self._state.finished and not heard:  # a page that was closed
+                    self._waiting -= 1
+                    self._changed.notify_all()
+
+    def _rest(self) -> None:
+        """Wait for the pause between two words to a page; the end of the run ends it at once."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._state.finished, self._pause)
 
     def _after(self, number: int) -> State:
         """The latest state, as soon as its number is larger than `number`; after some seconds, the
@@ -196,8 +208,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(HTTPStatus.FORBIDDEN)
         elif self.path == "/states":
             self._begin("text/event-stream")
-            for state in live.states():
-                self.wfile.write(f"data: {json.dumps(asdict(state))}\n\n".encode())
+            with closing(live.states()) as states:
+                for state in states:
+                    self.wfile.write(f"data: {json.dumps(asdict(state))}\n\n".encode())
         elif (found := live.answer(self.path)) is None:
             self.send_error(HTTPStatus.NOT_FOUND)
         else:

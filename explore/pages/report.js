@@ -222,7 +222,7 @@ function drawPlane() {
   if (known(run.bounds.roofline_ns)) level(run.bounds.roofline_ns / 1e6, "roofline", "dash");
   if (known(run.bounds.launch_ns) && run.bounds.launch_ns / 1e6 > 10 ** yaxis.range[0]) level(run.bounds.launch_ns / 1e6, "an empty launch", "dot", 0); // at the other end: both may be as high
   for (const p of run.peers.filter(p => !known(p.memory_bytes))) level(ms(p), plain(p.name), "dot");
-  draw("plane", traces, layout(xaxis, yaxis, { shapes, annotations, margin: { l: 58, r: 14, t: 56, b: 44 } })); // the buttons are above the legend
+  draw("plane", traces, layout(xaxis, yaxis, { shapes, annotations, margin: { l: 58, r: 14, t: 76, b: 44 } })); // the buttons are above the legend
 }
 
 function drawProgress() {
@@ -259,6 +259,8 @@ const table = (heads, rows) => make("table", {},
   make("thead", {}, make("tr", {}, ...heads.map(([text, kind]) => make("th", { class: kind || "" }, text)))),
   make("tbody", {}, ...rows.map(row => make("tr", {}, ...row.map((cell, i) => make("td", { class: heads[i][1] || "" }, cell))))));
 
+const named = name => make("span", {}, ...name.split(/(?<=_)/).flatMap(part => [part, make("wbr", {})])); // may break after a _
+
 const between = d => d.buffers.filter(b => !["input", "const", "output"].includes(b.role))
   .map(b => `${b.name} (${b.role}, ${bytes(b.bytes)})`).join(", ");
 
@@ -285,13 +287,13 @@ const TABS = {
   parameters: (v, d) => make("div", {}, command(v), table([["parameter"], ["value", "n"], ["counts"]], Object.entries(d.parameters).map(([n, x]) => [n, String(x), run.words[n] || ""])),
     make("p", { class: "hint" }, `form: ${v.form || "plain"}; beside inputs and output, global memory holds ${between(d) || "nothing"}`)),
   derivation: (v, d, derivations) => story(derivations[d.derivation]),
-  memory: (v, d) => make("div", {}, table([["buffer", "mono"], ["role"], ["elements"], ["bytes", "n"], ["from byte", "n"]],
-    d.buffers.map(b => [b.name, b.role, `${b.scalar} ${b.shape.join(" × ")}`, bytes(b.bytes), b.offset === null ? "" : b.offset.toLocaleString("en")])),
+  memory: (v, d) => make("div", {}, table([["buffer", "name"], ["role"], ["elements"], ["bytes", "n"], ["from byte", "n"]],
+    d.buffers.map(b => [named(b.name), b.role, `${b.scalar} ${b.shape.join(" × ")}`, bytes(b.bytes), b.offset === null ? "" : b.offset.toLocaleString("en")])),
     make("p", { class: "hint" }, `peak ${bytes(v.memory_bytes)}, of which temporaries ${bytes(v.workspace_bytes)}; temporaries lie in one arena from the byte told on; those that are not needed at once share bytes`)),
   kernels: (v, d) => {
     const each = (v.kernels_ns || []).slice();
-    return make("div", {}, table([["kernel", "mono"], ["global", "n"], ["local", "n"], ["when"], ["on the device", "n"]],
-      d.kernels.map(k => [k.name, k.global_size.join(" × "), k.local_size.join(" × "), k.prepack ? "once (prepack)" : "each inference",
+    return make("div", {}, table([["kernel", "name"], ["global", "n"], ["local", "n"], ["when"], ["on the device", "n"]],
+      d.kernels.map(k => [named(k.name), k.global_size.join(" × "), k.local_size.join(" × "), k.prepack ? "once (prepack)" : "each inference",
         k.prepack ? time(v.prepack_ns) : time(each.shift())])),
       make("p", { class: "hint" }, `kernels of an inference together: ${time(v.device_ns)} on the device; end to end: ${v.clock === "device" ? "not measured" : time(v.time_ns)}`));
   },
@@ -381,7 +383,7 @@ function failures() {
   at("failures").replaceChildren();
   at("failhint").textContent = run.failures.length ? "and the commonest reasons; click one to see a variant that it befell" : "none";
   for (const { stage, count, reasons } of run.failures) {
-    at("failures").append(make("div", { class: "stage" }, make("span", {}, stage),
+    at("failures").append(make("div", { class: "failed" }, make("span", {}, stage),
       make("div", { class: "bar" }, make("div", { width: `${100 * count / most}%` })), make("span", { class: "n" }, String(count))));
     at("failures").append(make("div", { class: "reasons" }, ...reasons.map(r => make("div", {},
       make("button", { class: "link", onclick: () => select(r.id) }, `${r.count} ×`), make("span", { title: r.reason }, r.reason)))));

@@ -7,7 +7,8 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -65,24 +66,43 @@ def connect(file: Path) -> tuple[sqlite3.Connection, bool]:
     if file.exists() and not file.is_file():
         raise UserError(f"expected the file of a record book, found the folder {file}")
     writable = not file.exists() or all(os.access(p, os.W_OK) for p in (file, file.parent))
-    if writable:
-        file.parent.mkdir(parents=True, exist_ok=True)
-    mode = "mode=rwc" if writable else "mode=ro&immutable=1"
+    if not writable:
+        return _reading(file), False
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with _opened(file, "mode=rwc") as connection:
+        patiently(lambda: _create(connection, file))  # another program's file is refused unchanged
+        patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
+        connection.execute("PRAGMA synchronous = NORMAL")
+    return connection, True
+
+
+def _reading(file: Path) -> sqlite3.Connection:
+    """A connection that only reads a record book, with what other processes are writing to it; a
+    file in a folder where nothing may be written, which SQLite cannot read so, is read as one that
+    does not change."""
+    try:
+        with _opened(file, "mode=ro") as connection:
+            patiently(lambda: _demand_our_tables(connection, file))
+    except sqlite3.OperationalError:
+        with _opened(file, "mode=ro&immutable=1") as connection:
+            _demand_our_tables(connection, file)
+    return connection
+
+
+@contextmanager
+def _opened(file: Path, mode: str) -> Iterator[sqlite3.Connection]:
+    """The context of a new connection to a file, which is closed if the context fails; `mode` is
+    the end of SQLite's address of the file."""
     connection = sqlite3.connect(
         f"{file.resolve().as_uri()}?{mode}", uri=True, timeout=PATIENCE, isolation_level=None
     )
     try:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
         connection.execute("PRAGMA trusted_schema = OFF")
-        if writable:
-            patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
-            connection.execute("PRAGMA synchronous = NORMAL")
-            patiently(lambda: _create(connection))
-        _demand_our_tables(connection, file)
+        yield connection
     except BaseException:
         connection.close()
         raise
-    return connection, writable
 
 
 def absent_from(connection: sqlite3.Connection) -> tuple[str, ...]:
@@ -105,12 +125,15 @@ def patiently(act: Callable[[], T]) -> T:
             time.sleep(0.02)
 
 
-def _create(connection: sqlite3.Connection) -> None:
+def _create(connection: sqlite3.Connection, file: Path) -> None:
     """Create the missing tables: all of them in an empty file, the newer ones in a file of an older
-    format."""
+    format; raises a UserError, and changes nothing, if the file is not that of a record book."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        missing = TABLES if _is_empty(connection) else ABSENT.get(_format(connection), ())
+        missing: Iterable[str] = TABLES
+        if not _is_empty(connection):
+            _demand_our_tables(connection, file)
+            missing = ABSENT.get(_format(connection), ())
         for name in missing:
             connection.execute(TABLES[name])
         if missing:

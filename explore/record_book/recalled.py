@@ -7,18 +7,19 @@ and their times measured again."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, zip_longest
 
-from explore.options.options import Options
 from explore.record_book.distance import distance
 from explore.record_book.entries import Entry, Place
 from explore.record_book.program_identity import Identity
 from explore.record_book.record_book import RecordBook
+from explore.record_book.suited import Suited
 from explore.results.front import pareto
 from explore.results.records import Measured, Record
 
 AGAIN = 4  # variants of the known front that are measured again
-HINTS = 8  # variants of other programs, devices and versions that are tried first
+ASKED = 4  # variants of the same program, good elsewhere, that are tried first
+HINTS = 48  # variants of other programs, devices and versions that are candidates here
 NEAREST = 4  # programs that are learned from
 LEARNED = 600  # variants that are learned from
 
@@ -36,19 +37,27 @@ class Hint:
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """The knowledge of a record book for a search: the front of the same program (`again`), the
-    names of its variants that were tried, hints from other devices and programs, and records from
-    which the times of kernels are learned."""
+    names of its variants that were tried, variants to begin with (`asked`), hints from other
+    devices and programs, and records from which the times of kernels are learned."""
 
     again: tuple[Entry, ...] = ()
     tried: frozenset[str] = frozenset()
+    asked: tuple[Hint, ...] = ()
     hints: tuple[Hint, ...] = ()
     learned: tuple[Record, ...] = ()
 
     @property
     def first(self) -> tuple[Hint, ...]:
-        """The hints in the order in which they are tried: first those of the known front, then all
-        others."""
-        return tuple(dict.fromkeys([*map(hint_of, self.again), *self.hints]))
+        """The hints that are tried before all others: those of the known front, then those asked
+        for."""
+        return tuple(dict.fromkeys([*map(hint_of, self.again), *self.asked]))
+
+    @property
+    def likely(self) -> tuple[Hint, ...]:
+        """The hints that are candidates like others, to be tried when their predicted times are
+        good."""
+        first = set(self.first)
+        return tuple(hint for hint in self.hints if hint not in first)
 
     def budget(self, variants: int) -> int:
         """The number of variants to try if the user asks for `variants`: fewer by those that were
@@ -57,10 +66,10 @@ class Recalled:
         return max(len(self.again), variants - len(self.tried)) if self.tried else variants
 
     def beginning_with(self, records: Sequence[Record]) -> "Recalled":
-        """This knowledge with the variants of `records` as hints that are tried right after the
-        known front, before all others."""
+        """This knowledge with the variants of `records` to be tried right after the known front,
+        before all others."""
         made = (Hint(r.variant.family, r.variant.form, r.variant.parameters) for r in records)
-        return replace(self, hints=tuple(dict.fromkeys([*made, *self.hints])))
+        return replace(self, asked=tuple(dict.fromkeys([*made, *self.asked])))
 
     def settles(self, variants: int) -> bool:
         """True if at least `variants` variants were tried here before: then nothing is searched,
@@ -82,25 +91,29 @@ def recalled(
     identity: Identity,
     place: Place,
     version: str,
-    options: Options,
+    suited: Suited,
     before: float | None = None,
 ) -> Recalled:
-    """The knowledge of a record book on the program with this identity, for a search with these
-    options on the device `place` by `version`; with `before` (seconds since 1970), as it was at
-    that time."""
-    same = [e for e in book.of_program(identity, before) if _asked_for(e, options)]
-    own = [e for e in same if _counts(e, place, version)]
+    """The knowledge of a record book on the program with this identity, for a search on the device
+    `place` by `version`, which uses the entries that are `suited` to it; with `before` (seconds
+    since 1970), as it was at that time."""
+    known = filter(suited.allows, book.of_program(identity, before))
+    same = [e for e in known if suited.judged_alike(e)]
+    whole = suited.options.domain is None  # of narrower parameters, nobody noted which were tried
+    own = [e for e in same if whole and _counts(e, place, version)]
     again = front_of(own)[:AGAIN]
     near = [
-        [e for e in book.of_program(other, before) if _asked_for(e, options)]
+        [e for e in book.of_program(other, before) if suited.allows(e)]
         for other in nearest(book, identity, place, before)
     ]
-    elsewhere = [e for e in same if not _counts(e, place, version)]
-    hints = dict.fromkeys(_hints([] if own else elsewhere, near))
-    here = [e for several in ([*own], *near) for e in several if _on(e, place)]
+    elsewhere = [] if own else same
+    ranked = [_ranked(filter(suited.right, entries)) for entries in (elsewhere, *near)]
+    hints = dict.fromkeys(map(hint_of, in_turns(ranked)))
+    here = [e for e in in_turns([own or same, *near]) if _on(e, place)]
     return Recalled(
         again=tuple(again),
         tried=frozenset(e.record.variant.id for e in own),
+        asked=tuple(map(hint_of, ranked[0][:ASKED])),
         hints=tuple(islice(hints, 0 if own else HINTS)),
         learned=tuple(e.record for e in here[:LEARNED] if isinstance(e.record.outcome, Measured)),
     )
@@ -123,18 +136,15 @@ def nearest(
     return [known[n] for d, n in sorted(far)[:NEAREST] if d != float("inf")]
 
 
-def _hints(elsewhere: Sequence[Entry], near: Sequence[Sequence[Entry]]) -> Iterator[Hint]:
-    """The hints from entries of the same program on other devices, then those from `near` programs,
-    one of each in turn. Of each program, the front comes first, and other fast variants follow."""
-    ranked = [_ranked(several) for several in (elsewhere, *near)]
-    for turn in range(HINTS):
-        for several in ranked:
-            yield from map(hint_of, several[turn : turn + 1])
+def in_turns(several: Iterable[Sequence[Entry]]) -> Iterator[Entry]:
+    """The entries of several lists: the first of each, then the second of each, and so on."""
+    for turn in zip_longest(*several):
+        yield from filter(None, turn)
 
 
-def _ranked(entries: Sequence[Entry]) -> list[Entry]:
-    fast = sorted((e for e in entries if e.time_ns is not None), key=lambda e: e.time_ns or 0.0)
-    return fast[:HINTS]
+def _ranked(entries: Iterable[Entry]) -> list[Entry]:
+    """The entries that have times, the fastest first."""
+    return sorted((e for e in entries if e.time_ns is not None), key=lambda e: e.time_ns or 0.0)
 
 
 def _counts(entry: Entry, place: Place, version: str) -> bool:
@@ -146,12 +156,3 @@ def _counts(entry: Entry, place: Place, version: str) -> bool:
 def _on(entry: Entry, place: Place) -> bool:
     """True if an entry's times were measured on a device of the name and platform of `place`."""
     return (entry.place.device, entry.place.platform) == (place.device, place.platform)
-
-
-def _asked_for(entry: Entry, options: Options) -> bool:
-    """True if the options of a search allow the variant of an entry."""
-    families = not options.families or entry.record.variant.family in options.families
-    memory = entry.memory_bytes
-    return families and (
-        options.max_memory is None or memory is None or memory <= options.max_memory
-    )

@@ -197,8 +197,8 @@ class RecordBook:
 
     def forget(self, *, other_than: str | None = None, before: float = 0.0) -> int:
         """Forget all entries and facts of devices that are of another version than `other_than`
-        (None: of no version), and all that were found before the time `before`, in seconds since
-        1970; returns how many entries were forgotten."""
+        (None: of no version), and all, texts of compilers too, that were found before the time
+        `before`, in seconds since 1970; returns how many entries were forgotten."""
         with self._changing():
             gone = self._connection.execute(
                 "DELETE FROM entry WHERE version != coalesce(?, version) OR unix_s < ?",
@@ -208,13 +208,16 @@ class RecordBook:
                 "DELETE FROM device_facts WHERE version != coalesce(?, version) OR unix_s < ?",
                 [other_than, before],
             )
+            self._connection.execute("DELETE FROM code WHERE unix_s < ?", [before])
             self._orphans()
         self._compact()
         return gone
 
     def shrink(self, size: int) -> None:
-        """Forget entries until the book takes at most `size` bytes: of each program on each device
-        first those that are neither among the fastest nor among the leanest, the oldest first."""
+        """Forget what the book holds until it takes at most `size` bytes: first the oldest texts of
+        compilers, which can be made again; then entries, of each program on each device first those
+        that are neither among the fastest nor among the leanest, the oldest first."""
+        self._shrink_code(size)
         order = f"""SELECT id FROM (SELECT id, unix_s,
   row_number() OVER (PARTITION BY subject, place, version ORDER BY time_ns IS NULL, time_ns) AS t,
   row_number() OVER (PARTITION BY subject, place, version ORDER BY time_ns IS NULL, memory_bytes,
@@ -227,6 +230,19 @@ class RecordBook:
                 self._connection.execute(f"DELETE FROM entry WHERE id IN ({order})", limit)
                 self._orphans()
             self._compact()
+
+    def _shrink_code(self, size: int) -> None:
+        """Forget the oldest texts of compilers until the book takes at most `size` bytes, or none
+        is left."""
+        sql = "SELECT coalesce(sum(length(key) + length(details)), 0) FROM code"
+        while (more := self._bytes() - size) > 0 and (held := self._one(sql, ())):
+            count = self._one("SELECT count(*) FROM code", ())
+            with self._changing():
+                self._connection.execute(
+                    "DELETE FROM code WHERE key IN (SELECT key FROM code ORDER BY unix_s LIMIT ?)",
+                    [max(1, int(count * min(0.5, more / held + 0.05)))],
+                )
+        self._compact()
 
     def _orphans(self) -> None:
         self._connection.execute(

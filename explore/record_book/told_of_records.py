@@ -24,7 +24,7 @@ def told_of(known: Recalled) -> Iterator[str]:
         yield f"{counted(len(known.tried), 'variant')} of this program were tried on this device"
     elif known.hints:
         yield (
-            f"{counted(len(known.hints), 'variant')} that were good elsewhere are tried first, and "
+            f"{counted(len(known.hints), 'variant')} that were good elsewhere are candidates, and "
             f"{counted(len(known.learned), 'record')} are learned from"
         )
 

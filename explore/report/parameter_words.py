@@ -30,5 +30,6 @@ WORDS: Mapping[str, str] = {
     "block_size": "rows that a group transforms",
     "num_blocks": "groups that share the rows of a kernel",
     "terms": "terms that a turn adds up in their own, narrow type",
+    "ts": "blocks whose pixels are made wider at once",
     "u": "work-items that share a row of what is stored",
 }

@@ -9,8 +9,9 @@ from explore.options.units import show_bytes, show_time
 from explore.report.palette import colours
 from explore.report.plane import INK, Plane, place, plane_over
 from explore.results.front import front, usable
-from explore.results.records import Record
+from explore.results.records import Record, latest
 from explore.results.run_environment import Environment
+from ir.text.counted import counted
 
 WIDE, HIGH = 560, 300
 MOST = 2_000  # points that are drawn
@@ -19,7 +20,7 @@ MOST = 2_000  # points that are drawn
 def summary_line(records: Sequence[Record]) -> str:
     """The number of variants of a run, those of its front, and the best time, in one line."""
     best = front(records)
-    found = f"{len(records)} variant{'s' * (len(records) != 1)}"
+    found = counted(len(latest(records)), "variant")
     if not best:
         return f"{found}, none that ran to the end"
     fastest = min(best, key=lambda r: r.time_ns or math.inf)

@@ -10,7 +10,7 @@ from explore.options.options import Options
 from explore.options.stored_fields import Damaged, Fields, loaded
 from explore.results.read_record import ID, NEVER, YEAR_9999
 from explore.results.records import Bounds
-from explore.results.run_environment import Environment
+from explore.results.run_environment import BOOKS, OWN, Environment
 from ir.program_file import LONGEST
 
 MOST_WINDOWS = 16
@@ -38,6 +38,7 @@ def environment_from(text: object) -> Environment:
         numbers=_numbers(fields.given("numbers", fields.fields, Fields({}, ""))),
         reference=fields.maybe("reference", lambda n: fields.matching(n, SHA256, "a sha256")),
         begins=fields.given("begins", lambda n: _variants(fields, n), ()),
+        records=fields.given("records", lambda n: fields.one_of(n, BOOKS), OWN),
     )
 
 

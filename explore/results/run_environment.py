@@ -3,20 +3,25 @@ resumed."""
 
 import hashlib
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from explore.results.records import Bounds
 from ir.text.rebind_sizes import rebound
+
+OWN, NO, NAMED = BOOKS = ("own", "none", "file")  # the record books that a run may use
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
     """The environment of a run: program, device, driver, version, and `options` as JSON values.
     `numbers` are those of the device's profile, `reference` is the hash of the file with the right
-    results (None: not computed yet), and `begins` names the variants that a board had run
-    before."""
+    results (None: not computed yet), `begins` names the variants that a board had run before, and
+    `records` says which record book the run uses: the user's own, none, or a file that was
+    named."""
 
     program: str  # its text, as it was written
     name: str  # of the program
@@ -36,6 +41,7 @@ class Environment:
     reference: str | None = None  # sha256 of the file with what is right, once it is computed
     # Variants whose outcomes a board brought back: the search goes on from them.
     begins: tuple[str, ...] = ()
+    records: str = OWN
 
     @property
     def where(self) -> str:
@@ -53,6 +59,11 @@ class Environment:
     def program_hash(self) -> str:
         """The sha256 of the program's text with the sizes that were used."""
         return hashlib.sha256(self.program_run.encode()).hexdigest()
+
+    def resumed_by(self, folder: Path) -> str:
+        """The command that goes on with this environment's run, whose folder is `folder`."""
+        book = " --records FILE" if self.records == NAMED else ""
+        return f"explore resume {shlex.quote(str(folder))}{book}"
 
     def dump(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)

@@ -22,7 +22,7 @@ from explore.record_book.recalled import NOTHING, Hint, Recalled, hint_of, recal
 from explore.results.read_record import plan_from
 from explore.results.record_json import plan_json
 from explore.results.version import version
-from explore.run.book_keeping import Records, opened, place_of
+from explore.run.book_keeping import Records, opened, place_of, suited_to
 from explore.run.candidates import hinted_tasks
 from explore.run.compiled_variant import Compiled, session_of
 from explore.run.target import target_of
@@ -55,7 +55,8 @@ def best_known(
     with nullcontext() if book is None else book:
         known = NOTHING
         if book is not None:
-            known = recalled(book, identity_of(program), place_of(target), version(), options)
+            about = identity_of(program), place_of(target), version()
+            known = recalled(book, *about, suited_to(program, options))
     names = tuple(p.var.name for p in program.params)
     session, reason = session_of(device), "no family lowers it"
     for plan in _plans(program, target.profile, options, known):

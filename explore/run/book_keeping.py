@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from explore.measure.reference import largest_error
 from explore.options.options import Options
 from explore.record_book.book_file import user_file
 from explore.record_book.device_facts import DeviceFacts
@@ -16,8 +17,10 @@ from explore.record_book.entries import Place, Subject, entry_of
 from explore.record_book.program_identity import identity_of
 from explore.record_book.recalled import NOTHING, Recalled, recalled
 from explore.record_book.record_book import RecordBook
+from explore.record_book.suited import Suited
 from explore.record_book.told_of_records import told_of
 from explore.results.records import Predicted, Record
+from explore.results.run_environment import NAMED, NO, OWN, Environment
 from explore.results.version import version
 from explore.run.target import Target, numbers_of
 from ir.core.nodes import Program
@@ -39,6 +42,11 @@ def subject_of(program: Program) -> Subject:
     return Subject(identity_of(program), program.name, show(program))
 
 
+def suited_to(program: Program, options: Options) -> Suited:
+    """The judge of the entries of a record book that suit a search of a program."""
+    return Suited(program, options, largest_error(program, options.max_error))
+
+
 def opened(records: Records, note: Callable[[str], None]) -> RecordBook | None:
     """The record book that `records` means, opened; None if none is wanted, or if the user's own
     cannot be opened, which is noted. A file that is named must be a record book."""
@@ -54,12 +62,31 @@ def opened(records: Records, note: Callable[[str], None]) -> RecordBook | None:
         return None
 
 
+def book_of(records: Records) -> str:
+    """The word that a run stores for the record book that `records` means."""
+    return NO if records is False else NAMED if isinstance(records, str | Path) else OWN
+
+
+def book_again(records: Records, stored: Environment, folder: Path) -> Records:
+    """The record book for a run in `folder` that goes on: what `records` says, or, if that is None,
+    the one that it has used so far."""
+    if records is not None or stored.records == OWN:
+        return records
+    if stored.records == NO:
+        return False
+    raise UserError(
+        f"{folder} used a file of records that its user named, and does not store where it is: "
+        "expected --records FILE, or --no-records to go on without one"
+    )
+
+
 @dataclass(slots=True)
 class BookKeeping:
     """The use that a run makes of a record book: it recalls what to begin from, and keeps outcomes
     in `book`, and compiled kernels in `codes`. Without a book, every method does nothing."""
 
     book: RecordBook | None
+    program: Program
     subject: Subject
     place: Place
     note: Callable[[str], None]
@@ -76,7 +103,8 @@ class BookKeeping:
             if book is not None:
                 stack.enter_context(book)
             ours = book if target.device is not None else None
-            yield BookKeeping(ours, subject_of(program), place_of(target), _say, codes=book)
+            about = program, subject_of(program), place_of(target)
+            yield BookKeeping(ours, *about, _say, codes=book)
 
     def tell(self, options: Options, before: float) -> Recalled:
         """The knowledge in the record book for a search, as it was at the time `before`, in seconds
@@ -94,7 +122,8 @@ class BookKeeping:
             return NOTHING
         try:
             return recalled(
-                self.book, self.subject.identity, self.place, version(), options, before
+                *(self.book, self.subject.identity, self.place, version()),
+                *(suited_to(self.program, options), before),
             )
         except UserError as error:
             self._gave_up(error)

@@ -100,8 +100,9 @@ class Candidates:
         form = self.forms[self.form_of[number]]
         return allowed(form.lowered.system, dict(self.variants[number].parameters))
 
-    def search(self, options: Options) -> Search:
-        """The search that gives the order in which to try the candidates."""
+    def search(self, options: Options, lag: int = 1) -> Search:
+        """The search that gives the order in which to try the candidates; each round is chosen
+        without the outcomes of the `lag` rounds before it."""
         return search_over(
             self.variants,
             self.memory,
@@ -111,6 +112,7 @@ class Candidates:
             self.near,
             self.begin,
             self.learned,
+            lag,
         )
 
     def near(
@@ -191,22 +193,31 @@ def candidates(
 ) -> Candidates:
     """The candidates that the options ask for; a UserError if there are none.
 
-    The candidates that the record book names come first, where they are legal; apart from these, no
-    variant that was tried before is a candidate. `saw` is told how many forms are derived, and how
-    many there are.
+    Those that the record book says to try first come first, where they are legal, followed by those
+    that were good elsewhere; apart from these, no variant that was tried before is a candidate.
+    `saw` is told how many forms are derived, and how many there are.
     """
-    deriving.begin(hinted_tasks(program, profile, options, known.first))
-    first = [r for r in deriving.taken() if isinstance(r, Derived)]
+    first, likely = (
+        _derived(deriving, hinted_tasks(program, profile, options, hints))
+        for hints in (known.first, known.likely)
+    )
+    start = begun(first, likely, known)
     if first and len(known.tried) >= options.variants:
-        return begun(first, known)
+        return start
     todo = tasks_for(program, profile, options)
     deriving.begin(todo)
     results = deriving.taken(saw)
     found = [r for r in results if isinstance(r, Derived)]
     if not any(d.variants for d in found):
         raise UserError(no_candidate(program, options.max_memory, results))
-    made = gathered(found, others(todo), deriving, begun(first, known))
+    made = gathered(found, others(todo), deriving, start)
     return replace(made, wanted=POOL * options.variants)
+
+
+def _derived(deriving: Derivations, tasks: Sequence[DeriveAt]) -> list[Derived]:
+    """The results of deriving the forms of these tasks, without those that do not apply."""
+    deriving.begin(tasks)
+    return [result for result in deriving.taken() if isinstance(result, Derived)]
 
 
 def tasks_for(program: Program, profile: Profile, options: Options) -> list[Derive]:
@@ -240,14 +251,16 @@ def hinted_tasks(
     ]
 
 
-def begun(first: Sequence[Derived], known: Recalled) -> Candidates:
-    """The candidates of the derived forms `first`, which the record book names; they are tried
-    before all others. Variants that were tried by earlier runs (`known`) are noted, and will not
-    become candidates again."""
+def begun(first: Sequence[Derived], likely: Sequence[Derived], known: Recalled) -> Candidates:
+    """The candidates of the derived forms that the record book names: those of `first` are tried
+    before all others, those of `likely` when their predicted times are good. Variants that were
+    tried by earlier runs (`known`) are noted, and will not become candidates again."""
     made = Candidates(learned=known.learned)
     for derived in first:
         made.take(derived)
     made.begin = list(range(len(made.variants)))
+    for derived in likely:
+        made.take(derived)
     made.ids |= known.tried
     return made
 

@@ -161,16 +161,17 @@ class Exploration:
         earlier_s = max((r.elapsed_s for r in before.values()), default=0.0)
         clock = RunClock(self.options.time_limit, self.begun, earlier_s)
         left = max(0, self.known.budget(self.options.variants) - len(before))
+        overlap = not self.target.disturbed_by_builds
         ledger = Ledger(self.store, self.watch, clock, left, self.books, self.plans.made)
         return Loop(
             candidates=found,
             clock=clock,
-            rounds=Rounds(found.search(self.options)),
+            rounds=Rounds(found.search(self.options, lag=int(overlap))),
             builds=RoundBuilds(found, deriving, before),
             bench=Bench(device, ledger.ceiling, self.store.environment.bounds.yardstick_ns),
             ledger=ledger,
             judge=None if self.target.device else predicted,
-            overlap=not self.target.disturbed_by_builds,
+            overlap=overlap,
         )
 
     def _measured_again(self, device: Workers | None, clock: RunClock) -> None:

@@ -31,7 +31,7 @@ from explore.results.records import Bounds, Peer, Record, latest
 from explore.results.run_environment import Environment
 from explore.results.store import Store
 from explore.results.version import version
-from explore.run.book_keeping import BookKeeping, Records
+from explore.run.book_keeping import BookKeeping, Records, book_again, book_of
 from explore.run.compiled_variant import Compiled
 from explore.run.exploration import Exploration
 from explore.run.loop import first_round
@@ -42,6 +42,7 @@ from explore.run.worker_pools import Here, Knowing
 from explore.workers.hands import Hands
 from ir.core.nodes import Program
 from ir.errors import UserError
+from ir.text.counted import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,15 +178,17 @@ def start(
     hands = hands or Here()
     begun = time.monotonic()
     program = source.program(options)  # mistakes in it come before anything is written
-    environment = environment_of(source, options, target)
+    environment = replace(environment_of(source, options, target), records=book_of(records))
     with ExitStack() as stack:
         books = stack.enter_context(BookKeeping.begun(records, program, target))
         known = books.tell(options, environment.started_unix_s)  # before the device is measured
         facts = books.facts(known, options.variants)
         asked = hands if facts is None else Knowing(hands, facts)
+        if facts is None and target.device is not None:
+            books.note(f"measuring what {target.name} can do, to compare times with")
         measured = _with_limits(environment, target, asked)
+        target = tried(target, asked)  # a device that hangs or dies there leaves no run behind
         store = stack.enter_context(Store.create(folder, measured))
-        target = tried(target, asked)
         if facts is None and target.device is not None:
             books.keep_facts(_facts(measured, target))
         return _explore(store, program, options, target, begun, books, known, hands, live)
@@ -224,13 +227,15 @@ def resume(
     was up before the end. It goes on on the same device, or, if `hands` own the devices `there`, on
     one of the same kind.
 
-    `records` is the record book that it begins from and adds to: a file, None for the user's own,
-    False for none. `hands` build and measure; None are this machine's. `live` is the port on which
-    the report is served meanwhile (0: any that is free; None: it is not served)."""
+    `records` is the record book that it begins from and adds to: a file, True for the user's own,
+    False for none, None for the one it has used so far. `hands` build and measure; None are this
+    machine's. `live` is the port on which the report is served meanwhile (0: any that is free;
+    None: it is not served)."""
     hands = hands or Here()
     begun = time.monotonic()
     with Store.read(folder) as store:
         stored = store.environment
+    records = book_again(records, stored, folder)
     options = Options.from_json(stored.options)
     source = Source.of(stored)
     target = target_again(stored, options, there)
@@ -273,6 +278,8 @@ def _explore(
         watch = stack.enter_context(Watch(total, before=earlier, live=shown))
         if shown is not None:
             watch.note(f"live: {shown.address}")
+        if before:
+            watch.note(_going_on(len(earlier), total))
         books = replace(books, note=watch.note)
         try:
             exploration = Exploration(
@@ -280,11 +287,23 @@ def _explore(
             )
             finished = exploration.run(first_round(before))
         except KeyboardInterrupt:
-            watch.note(f"stopped; go on with `explore resume {store.folder}`")
+            watch.note(_kept(store))
             _finish(store, plans, books, shown)
             raise
         _finish(store, plans, books, shown)
     return Run(store.folder), finished
+
+
+def _going_on(done: int, total: int) -> str:
+    """The line that a run says when it goes on, with `done` of `total` variants stored."""
+    stored = f"going on: {done} of {max(done, total)} variants are stored and stay"
+    return f"{stored}; only the front is measured again" if done >= total else stored
+
+
+def _kept(store: Store) -> str:
+    """The line that a run says when it is stopped: what is kept, and how to go on."""
+    done = counted(len(first_round(store.records())), "variant")
+    return f"stopped with {done} stored; go on with `{store.environment.resumed_by(store.folder)}`"
 
 
 def _begun(store: Store, records: list[Record]) -> list[Record]:

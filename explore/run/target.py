@@ -138,7 +138,7 @@ def device_of(stored: Environment) -> Device:
     if found is None:
         raise UserError(
             f"{stored.where} is not here: the run was made on it, and its kernels are for it; "
-            "`explore devices` lists those that are here"
+            f"{_broken_here()}`explore devices` lists those that are here"
         )
     if found.driver != stored.driver:
         raise UserError(
@@ -146,6 +146,13 @@ def device_of(stored: Environment) -> Device:
             f"{stored.driver}: times of one do not hold for the other; start a new run"
         )
     return found
+
+
+def _broken_here() -> str:
+    """What does not work here, each with the reason, in words that other words follow; the empty
+    text if all works."""
+    found = (entry for entry in devices() if isinstance(entry, Broken))
+    return "".join(f"{broken.name} does not work now ({broken.reason}); " for broken in found)
 
 
 def _likest(stored: Environment, there: Devices) -> Device | None:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from codegen.instruction_trial import own_instructions
 from codegen.runtime.devices import Device
 from constraints.devices import Profile
 from explore.building.build_variant import setup_for as builder_setup
 from explore.building.build_worker import BUILD_LIMIT, BUILD_MEMORY, work
+from explore.measure.instruction_worker import instructions_in_time
 from explore.measure.measure_variant import RUN_LIMIT, measure
 from explore.measure.measure_variant import setup_for as meter_setup
 from explore.measure.reference import largest_error
@@ -34,8 +34,9 @@ class Here:
         return device_pool(file, program, options, device)
 
     def instructions(self, device: Device) -> tuple[str, ...]:
-        """The names of the instructions that the device really has, found by running each."""
-        return own_instructions(device)
+        """The names of the instructions that the device really has, found by running each in
+        another process; a UserError if the device hangs or dies there."""
+        return instructions_in_time(device)
 
     def limits(self, device: Device) -> Mapping[str, float | None]:
         """The limits of a device by their names in `Bounds`, measured here; None for what could not
@@ -78,7 +79,7 @@ def builder_pool(options: Options, device: Device | None, profile: Profile) -> W
         timeout=BUILD_LIMIT,
         stage="build",
         setup=builder_setup(
-            device, profile.group_items, profile.half_arithmetic, profile.unsigned_addresses
+            device, profile.group_items, profile.half_arithmetic, profile.byte_addresses
         ),
         max_memory=BUILD_MEMORY,
     )

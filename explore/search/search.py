@@ -9,7 +9,7 @@ again and tell what is stored instead of measuring it.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence, Set
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
 
@@ -95,7 +95,7 @@ class Search:
         if begin and strategy != "random":
             self._order = list(dict.fromkeys([*begin, *self._order]))
         self._learned = 0 if self._prior is None else len(self._prior.kernels)
-        fewest = max(first if self._learned < ENOUGH else 1, len(begin))
+        fewest = max(first if self._learned < ENOUGH else 0, len(begin))
         self._first = min(fewest, len(table))
         self._spread = self._order[: spread + len(begin)]  # to be seen, sooner or later
         self._rounds: list[list[int]] = []
@@ -157,7 +157,7 @@ class Search:
         that the model is not fitted too often."""
         count = max(self._batch, len(known) // 12)
         good = [i for i in known if self._times[i] is not None]
-        self._look_around(good)
+        self._look_around({i: self._times[i] or math.inf for i in good} or self._foreseen())
         fresh = np.array(sorted(set(range(len(self._table))) - self._taken), dtype=np.intp)
         if len(good) + self._learned < ENOUGH or len(fresh) <= count:
             return self._from_order(count)
@@ -205,11 +205,20 @@ class Search:
         ran = {self._families[i] for i in tried if self._times[i] is not None}
         return {family for family, n in failed.items() if n >= LOST} - ran
 
-    def _look_around(self, good: list[int]) -> None:
-        """Ask for candidates near the fastest and near those on the front, and add them."""
+    def _foreseen(self) -> dict[int, float]:
+        """The times of the candidates that are predicted to be the fastest by what other runs have
+        measured; none if nothing is known of other runs."""
+        if self._prior is None or not len(self._table):
+            return {}
+        mean = self._outlook([], [], 0).mean[: len(self._table)]
+        return {int(i): float(np.exp(mean[i])) for i in np.argsort(mean, kind="stable")[:NEAR]}
+
+    def _look_around(self, times: Mapping[int, float]) -> None:
+        """Ask for candidates near the fastest of those with these times and near those on their
+        front, and add them."""
         if self._grow is None:
             return
-        ranked = sorted(good, key=lambda i: (self._times[i], i))
+        ranked = sorted(times, key=lambda i: (times[i], i))
         lean = np.minimum.accumulate([self._table.memory[i] for i in ranked]) if ranked else ()
         on_front = [
             i for n, i in enumerate(ranked) if n == 0 or self._table.memory[i] < lean[n - 1]
@@ -217,7 +226,7 @@ class Search:
         parents = [i for i in dict.fromkeys([*ranked[:NEAR], *on_front]) if i not in self._looked]
         parents = parents[:AT_ONCE]
         self._looked.update(parents)
-        logs = [coarse_log(self._times[i] or math.inf) for i in ranked]
+        logs = [coarse_log(times[i]) for i in ranked]
         worth = [i for i, log in zip(ranked, logs, strict=True) if log <= logs[0] + _GOOD]
         self._table = self._table.followed_by(self._grow(parents, worth))
 

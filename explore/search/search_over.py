@@ -20,6 +20,7 @@ def search_over(
     near: Near | None = None,
     begin: Sequence[int] = (),
     learned: Sequence[Record] = (),
+    lag: int = 1,
 ) -> Search:
     """The search over these variants within a budget: a few strata first, then guided rounds, in
     which strata not seen yet still get turns, about a quarter of the budget in all.
@@ -27,7 +28,8 @@ def search_over(
     `memory` has the bytes of each variant. `near`, called with the numbers of some variants and of
     good ones, gives further variants, near the first and in forms like those of the good ones, with
     their bytes. The variants with the numbers `begin` come first; `learned` are records of other
-    runs, from which times are predicted.
+    runs, from which times are predicted. Each round is chosen without the outcomes of the `lag`
+    rounds before it, which may be under way then.
     """
 
     def grow(parents: Sequence[int], good: Sequence[int]) -> KernelTable:
@@ -47,7 +49,8 @@ def search_over(
         seed=seed,
         first=max(16, min(32, budget // 16)),
         spread=max(families_and_levels, 16, min(128, budget // 4)),
-        batch=max(8, min(32, budget // 12)),
+        batch=max(4, min(32, budget // 12)),
+        lag=lag,
     )
 
 

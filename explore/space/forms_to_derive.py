@@ -101,14 +101,15 @@ def _suited(
     asked: bool = True,
 ) -> Sequence[Form]:
     """The forms of a family that are worth trying: a device has their instructions, their products
-    are not far worse than `max_error` allows (errors of products even out in sums), and they take
-    the `largest` number that inputs may hold.
+    are not far worse than `max_error` allows (errors of products even out in sums), what additions
+    cut off adds up to no more than it, and they take the `largest` number that inputs may hold.
 
     If the device has the instructions of none of them, there are none; but if the family was asked
     for by name (`asked`), there are those whose instructions the device can emulate.
     """
     right = (form for form in forms(p, family) if form.loses <= 2 * max_error)
-    every = [form for form in right if form.largest >= largest]
+    kept = (form for form in right if form.loses_in_sums <= max_error)
+    every = [form for form in kept if form.largest >= largest]
     own = [form for form in every if form.instructions <= set(profile.instructions)]
     if own or not asked or profile.sub_groups:
         return own or (every if asked else ())
@@ -122,7 +123,8 @@ def _drawn(every: Sequence[Form], profile: Profile, seed: int) -> list[Form]:
     others in a random order, in which a form with a large weight tends to come early."""
     first, *rest = every
     random = Random(f"{seed} {first.family}")
-    keys = [random.random() ** (1 / form.weight(profile.dedicated_local)) for form in rest]
+    kind = {"on_gpu": profile.is_gpu, "dedicated_local": profile.dedicated_local}
+    keys = [random.random() ** (1 / form.weight(**kind)) for form in rest]
     # Efraimidis, Spirakis 2006: the largest first
     order = sorted(range(len(rest)), key=keys.__getitem__, reverse=True)
     return [first, *(rest[n] for n in order)]

@@ -19,9 +19,10 @@ SPILL = 4.0  # what an overfull register file costs
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
     """The costs in nanoseconds of one core: of an operation, of a product that a sub-group makes by
-    an instruction, of loading a register, of a byte of global memory, of beginning a work-item or a
-    group, of waiting for a group, and of a launch. A core is busy with `busy` items at once; with a
-    share of them it does that share of its work, raised to the power `gain`."""
+    an instruction, of loading a register (of one load of as many as a vector has, if `wide`), of a
+    byte of global memory, of beginning a work-item or a group, of waiting for a group, and of a
+    launch. A core is busy with `busy` items at once; with a share of them it does that share of its
+    work, raised to the power `gain`."""
 
     arithmetic: float  # an operation on a register
     product: float = 0.0  # a byte of a factor, by an instruction of a sub-group
@@ -33,19 +34,37 @@ class Costs:
     launch: float  # of a kernel, for all cores
     busy: int  # items that a core needs at once
     gain: float = 1.0
+    wide: bool = False  # a vector is loaded at the cost of one number
 
 
 # Fitted to 600 random variants of a small layer on a CPU, and found to order those of VGG's layers
 # 2 and 7 too (rank correlation 0.88 to 0.92). Those of GPUs follow from clocks, lanes and
 # bandwidths, those of mobile ones too.
 CPU = Costs(
-    arithmetic=0.2, load=0.08, byte=0.004, item=0.7, group=40.0, wait=2.0, launch=3e3, busy=1
+    arithmetic=0.2,
+    load=0.08,
+    byte=0.004,
+    item=0.7,
+    group=40.0,
+    wait=2.0,
+    launch=3e3,
+    busy=1,
+    wide=True,
 )
 GPU = Costs(
     arithmetic=0.002, load=0.018, byte=0.027, item=0.05, group=20.0, wait=2.0, launch=4e3, busy=256
 )
+# A load is a message of up to four words, for whose address four instructions are needed.
 MOBILE = Costs(
-    arithmetic=0.06, load=0.3, byte=0.6, item=1.0, group=200.0, wait=4.0, launch=3e4, busy=64
+    arithmetic=0.06,
+    load=0.3,
+    byte=0.6,
+    item=1.0,
+    group=200.0,
+    wait=4.0,
+    launch=3e4,
+    busy=64,
+    wide=True,
 )
 # Kernels that multiply by instructions of a sub-group, on a GPU: loads go on beside products.
 # Fitted to 2,815 variants of eight of VGG's layers on an H200 (rank correlation 0.66 to 0.82 within
@@ -67,7 +86,7 @@ PRODUCTS = Costs(
 def costs_of(device: Profile, features: Mapping[str, float]) -> Costs:
     """The costs of a kernel with these features on devices of this one's kind: CPUs, GPUs with
     local memory of their own, or mobile GPUs."""
-    if device.resident_items == 1:
+    if not device.is_gpu:
         return CPU
     if not device.dedicated_local:
         return MOBILE
@@ -87,8 +106,10 @@ def estimate(features: Mapping[str, float], device: Profile) -> float:
 def _spill(features: Mapping[str, float], device: Profile) -> float:
     """The factor by which a kernel is slower because its work-items keep more words than they have
     registers."""
-    words = float(min(device.private_words, device.array_words))
-    if device.resident_items > 1:  # the items of a group are there at once, and share registers
+    tested, others = device.array_words
+    busy = features["padded sides"] or features["local bytes"]
+    words = float(min(device.private_words, tested if busy else others))
+    if device.is_gpu:  # the items of a group are there at once, and share registers
         words = min(words, max(1.0, device.resident_words / features["group items"]))
     return SPILL if features["private bytes"] > 4 * words else 1.0
 
@@ -96,12 +117,13 @@ def _spill(features: Mapping[str, float], device: Profile) -> float:
 def _work(features: Mapping[str, float], device: Profile, costs: Costs) -> float:
     """The estimated nanoseconds of a kernel's work on one core: GPU items compute on scalars, CPU
     items on vectors."""
-    lanes = device.vector if device.resident_items == 1 else 1
+    lanes = 1 if device.is_gpu else device.vector
+    wide = device.vector if costs.wide else 1
     waits = features["staged"] * features["group items"] / features["resident groups"]
     return (
         costs.arithmetic * max(features["instructions"], features["operations"] / lanes)
         + costs.product * features["multiplied"]
-        + costs.load * max(features["loads"], features["words"] / lanes)
+        + costs.load * max(features["loads"], features["words"] / wide)
         + costs.byte * features["bytes moved"]
         + costs.item * features["threads"]
         + costs.group * features["groups"]

@@ -1,22 +1,26 @@
-"""The compiling of one kernel's text for a device that is not here: done by a worker, which may be
+"""The compiling of kernels' texts for devices that are not here: done by a worker, which may be
 ended."""
 
 import contextlib
 import re
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from explore.results.kernel_code import KernelCode
 from explore.results.records import Failed
 from explore.toolchain.offline_devices import DEVICES, OfflineDevice
+from explore.toolchain.own_programs import compiler_program
 from explore.toolchain.read_statistics import Statistics, of_adreno, of_mali
+from explore.toolchain.running_program import RunningProgram
 from explore.toolchain.sampled_values import Size
 from explore.toolchain.toolchain import Said, TookTooLong, Toolchain, emulated
 from explore.toolchain.work_done import work_done
+from ir.errors import UserError
 
-LIMIT = 120.0  # seconds a kernel
+LIMIT = 120.0  # seconds of processor time a kernel
+MOST_ASKED = 200  # kernels that one process of a compiler compiles
 WARM = "shaders"  # the folder of OpenCL's own functions as they were compiled before
 WARM_UP = "__kernel void nothing(__global float *out) { out[get_global_id(0)] = 1.0f; }\n"
 QUADWORD, DWORD = 16, 4  # bytes
@@ -28,7 +32,7 @@ _REGISTERS = 24  # whole registers of four numbers with which an Adreno's waves 
 class CompileKernel:
     """A task, with a number, to compile one kernel's text by a toolchain for the device with this
     profile; the sizes of its launch and of a group tell how often its blocks are carried out. It
-    may take `limit_s` seconds."""
+    may take `limit_s` seconds of processor time."""
 
     number: int
     text: str
@@ -39,37 +43,90 @@ class CompileKernel:
     limit_s: float = LIMIT
 
 
-def compile_kernel(task: CompileKernel) -> KernelCode | Failed:
-    """The code that the device's compiler makes of a kernel, or why it makes none."""
+@dataclass(slots=True)
+class Compilers:
+    """The compilers that wait for kernels: programs that run, by the toolchain's folder and the
+    device's profile."""
+
+    running: dict[tuple[Path, str], RunningProgram] = field(default_factory=dict)
+
+    def ask(self, task: CompileKernel, file: Path) -> Said:
+        """The words of the device's compiler about the text in a file. If it ends meanwhile though
+        it had compiled others before, a fresh one is asked. Raises TookTooLong."""
+        program = self.running.get((task.toolchain.folder, task.profile))
+        if program is None:
+            return self._first(task, file)
+        said = self._said(program, task, file)
+        return said if said.status is None else self._first(task, file)
+
+    def _first(self, task: CompileKernel, file: Path) -> Said:
+        """The words of a compiler that is started for this question. OpenCL's functions are read
+        from a copy, since compilers write what they look up."""
+        toolchain = task.toolchain
+        with tempfile.TemporaryDirectory(prefix="convlift-kernel-") as scratch:
+            shaders = Path(scratch) / WARM
+            shutil.copytree(toolchain.folder / WARM / task.profile, shaders)
+            variables = DEVICES[task.profile].variables(toolchain, str(shaders))
+            words = [str(compiler_program(toolchain))]
+            return self._said(RunningProgram(toolchain, words, variables), task, file)
+
+    def _said(self, program: RunningProgram, task: CompileKernel, file: Path) -> Said:
+        place = task.toolchain.folder, task.profile
+        self.running.pop(place, None)
+        said = program.ask(str(file), task.limit_s)
+        if said.status is None and program.asked < MOST_ASKED:
+            self.running[place] = program
+        elif said.status is None:
+            program.close()
+        return said
+
+    def close(self) -> None:
+        """End all compilers."""
+        while self.running:
+            self.running.popitem()[1].close()
+
+
+def compile_by(compilers: Compilers, task: CompileKernel) -> KernelCode | Failed:
+    """The code that the device's compiler, one of `compilers`, makes of a kernel, or why it makes
+    none."""
     device, toolchain = DEVICES[task.profile], task.toolchain
+    warm = toolchain.folder / WARM / task.profile
     with tempfile.TemporaryDirectory(prefix="convlift-kernel-") as scratch:
-        file, shaders = Path(scratch) / "kernel.cl", Path(scratch) / "shaders"
+        file = Path(scratch) / "kernel.cl"
         file.write_text(task.text, encoding="utf-8")
-        warm = toolchain.folder / WARM / task.profile
-        # What is in the cache already is not compiled, and then nothing is said of it: so each
-        # kernel has a copy, of OpenCL's functions alone.
-        if not warm.is_dir() and (why := warm_up(toolchain, task.profile, task.limit_s)):
-            return Failed("build", f"the compiler does not start: {why}")
-        shutil.copytree(warm, shaders)
         try:
-            variables = device.variables(toolchain, str(shaders))
-            words = [str(toolchain.program), str(file)]
-            said = emulated(toolchain, words, task.limit_s, variables)
+            if not warm.is_dir() and (why := warm_up(toolchain, task.profile, task.limit_s)):
+                return Failed("build", f"the compiler does not start: {why}")
+            said = compilers.ask(task, file)
+        except UserError as error:
+            return Failed("build", str(error))
         except TookTooLong as error:
             return Failed("build", f"the compiler {error}", timed_out=True)
         return _code(said, device, task)
 
 
+def compile_kernel(task: CompileKernel) -> KernelCode | Failed:
+    """The code that the device's compiler, started for it, makes of a kernel, or why it makes
+    none."""
+    compilers = Compilers()
+    try:
+        return compile_by(compilers, task)
+    finally:
+        compilers.close()
+
+
 def warm_up(toolchain: Toolchain, profile: str, limit_s: float) -> str | None:
-    """Compile OpenCL's own functions for the device with this profile, so that each kernel takes
-    seconds less; the result is None, or why that failed, as it does after `limit_s` seconds."""
+    """Compile OpenCL's own functions for the device with this profile, so that each start of its
+    compiler takes seconds less; the result is None, or why that failed, as it does after `limit_s`
+    seconds."""
     folder = toolchain.folder / WARM / profile
     file = toolchain.folder / "nothing.cl"
     file.write_text(WARM_UP, encoding="utf-8")
     with tempfile.TemporaryDirectory(dir=toolchain.folder) as scratch:
         try:
             variables = DEVICES[profile].variables(toolchain, scratch)
-            said = emulated(toolchain, [str(toolchain.program), str(file)], limit_s, variables)
+            words = [str(compiler_program(toolchain)), "keep"]
+            said = emulated(toolchain, words, limit_s, variables, f"{file}\n")
         except TookTooLong as error:
             return str(error)
         if "\nbuilt\n" not in said.out:

@@ -11,22 +11,14 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from importlib.resources import files
 from pathlib import Path
 
-from explore.files.shipped_text import shipped_text
 from explore.files.whole_files import write_whole
 from explore.options.units import show_bytes
 from explore.toolchain.deb_file import unpack
+from explore.toolchain.own_programs import compiler_program
 from explore.toolchain.private_apt import PackageFile, PrivateApt
-from explore.toolchain.toolchain import (
-    LIBRARIES,
-    PROGRAM,
-    TOLD,
-    Toolchain,
-    emulated,
-    place,
-)
+from explore.toolchain.toolchain import LIBRARIES, TOLD, VARIABLE, Toolchain, place
 from ir.errors import UserError
 from ir.text.counted import counted
 
@@ -49,7 +41,6 @@ NOT_OF_GUEST = re.compile(
 )
 SUMS = "SHA256SUMS"
 UNPACKED = 2.5  # about: bytes that are kept of a byte of packages
-BUILD_LIMIT = 120.0  # seconds to make our program
 VERSION = re.compile(r"mesa-opencl-icd_([^_]+)_")
 
 Say = Callable[[str], None]
@@ -119,16 +110,29 @@ def checked(folder: Path) -> list[Path]:
 
 
 def remove() -> bool:
-    """Remove the toolchain; True if there was one."""
-    there = place().exists()
-    if there:
-        shutil.rmtree(place())
-    return there
+    """Remove the toolchain; True if there was one. A UserError if the folder in its place holds
+    something else, which stays."""
+    if not place().exists():
+        return False
+    if not _is_ours(place()):
+        raise UserError(
+            f"{place()} is no toolchain, so it stays: expected an empty folder, one that does not "
+            f"exist, or a toolchain; name another one by {VARIABLE}"
+        )
+    shutil.rmtree(place())
+    return True
+
+
+def _is_ours(folder: Path) -> bool:
+    """True if a folder is empty, or holds a toolchain or a part of one."""
+    parts = (folder / TOLD, folder / "root" / LIBRARIES, folder / "host" / "usr")
+    return folder.is_dir() and (not any(folder.iterdir()) or any(p.exists() for p in parts))
 
 
 def _made(packages: list[Path], identity: str, say: Say) -> Toolchain:
     """The toolchain that these packages are unpacked to, in its place, with our own program
-    compiled by it; `identity` is the toolchain's name, and `say` prints messages."""
+    compiled by it, which shows that it works; `identity` is the toolchain's name, and `say` prints
+    messages."""
     named = next((m[1] for p in packages if (m := VERSION.match(p.name))), "of unknown version")
     made = Toolchain(place(), identity, f"Mesa {named.split('%')[0].split('-')[0]}")
     for package in packages:
@@ -138,13 +142,7 @@ def _made(packages: list[Path], identity: str, say: Say) -> Toolchain:
             unpack(package, made.root, NOT_OF_GUEST)
     if not (made.root / "lib").exists():
         (made.root / "lib").symlink_to("usr/lib")
-    source = shipped_text("explore.toolchain", "ask_compiler.c")
-    write_whole(made.folder / f"{PROGRAM}.c", source)
-    loader = f"/{LIBRARIES}/libOpenCL.so.1"
-    words = [str(made.root / "usr/bin/tcc"), "-o", PROGRAM, f"{PROGRAM}.c", loader]
-    said = emulated(made, words, BUILD_LIMIT)
-    if said.status or not made.program.is_file():
-        raise UserError(f"the toolchain does not work here: {said.out.strip()[-300:]}")
+    compiler_program(made)
     told = {"identity": made.identity, "compiler": made.compiler}
     write_whole(made.folder / TOLD, json.dumps(told, indent=1) + "\n")
     return made
@@ -160,10 +158,9 @@ def _demand_host() -> None:
 
 
 def _identity(folder: Path) -> str:
-    """The name of a toolchain made from a folder's packages: a hash of the list of their checksums
-    and of our own program, so that toolchains with one name compile a text alike."""
-    program = files("explore.toolchain").joinpath("ask_compiler.c").read_bytes()
-    return hashlib.sha256((folder / SUMS).read_bytes() + program).hexdigest()
+    """The name of a toolchain made from a folder's packages: a hash of the list of their checksums,
+    so that toolchains with one name compile a text alike."""
+    return hashlib.sha256((folder / SUMS).read_bytes()).hexdigest()
 
 
 def _sha256(file: Path) -> str:

@@ -20,6 +20,7 @@ Size = tuple[int, int, int]
 SAMPLED = 1 << 14  # work-items, where there are more; others count several times
 MASK = (1 << 32) - 1
 LANES = "xyzw"
+MANY_LANES = "abcdefghijklmnop"  # of vectors of more than four
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class Values:
     def of(self, x: Operand) -> Known:
         """The value of an operand's first lane, as 32 bits with a sign; None if it is unknown."""
         lanes = self.lanes(x.number)
-        at = LANES.find(x.lanes[0]) if x.lanes else 0
+        at = _lane(x.lanes[0]) if x.lanes else 0
         return lanes[at] if 0 <= at < len(lanes) else None
 
     def lanes(self, number: int) -> tuple[Known, ...]:
@@ -113,7 +114,7 @@ class Values:
     def _taken(self, x: Operand) -> tuple[Known, ...]:
         """The values of the lanes that an operand takes."""
         lanes = self.lanes(x.number)
-        wanted = [LANES.find(name) for name in x.lanes] or range(max(1, len(lanes)))
+        wanted = [_lane(name) for name in x.lanes] or range(max(1, len(lanes)))
         return tuple(lanes[n] if 0 <= n < len(lanes) else None for n in wanted)
 
     def _is_base(self, load: Made) -> bool:
@@ -121,6 +122,11 @@ class Values:
         is added to ids."""
         at = self.made.get(load.operands[-1].number) if load.operands else None
         return at is not None and not self.bases.isdisjoint(at.numbers[:1])
+
+
+def _lane(name: str) -> int:
+    """The position of a lane in a vector, by its name."""
+    return LANES.find(name) if name in LANES else MANY_LANES.find(name)
 
 
 def _by_law(law: Callable[..., Numbers], lanes: Sequence[Known]) -> Known:

@@ -14,7 +14,7 @@ _BLOCK = re.compile(r"(?:(?:con|div) )?block b(\d+):")
 _IF = re.compile(r"if %(\d+)(?:\.([xyzw]))? \{")
 _MADE = re.compile(r"(?:(?:con|div)\s+)?\d+(?:x(\d+))?\s+%(\d+) = (@?[\w.]+) ?(.*)")
 _COMES_FROM = re.compile(r"b(\d+): %(\d+)")
-_OPERAND = re.compile(r"%(\d+)(?:\.([a-p]+))?")
+_OPERAND = re.compile(r"%(\d+)(?:\.([a-p]+|[xyzw]+))?")
 _NUMBER = re.compile(r"0x[0-9a-f]{1,16}|\btrue\b|\bfalse\b")
 _TRUTHS = {"true": (1 << 32) - 1, "false": 0}  # as comparisons give them: all bits, or none
 _BASE = re.compile(r"decl_var .* base_(?:global_invocation|workgroup)_id \(\d+, (\d{1,6}), 0\)")

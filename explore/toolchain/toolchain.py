@@ -13,7 +13,7 @@ from ir.errors import UserError
 
 LIBRARIES = "usr/lib/aarch64-linux-gnu"
 VARIABLE = "CONVLIFT_TOOLCHAIN"
-TOLD, PROGRAM = "toolchain.json", "ask_compiler"
+TOLD, PROGRAMS = "toolchain.json", "programs"
 EMULATORS = ("usr/bin/qemu-aarch64-static", "usr/bin/qemu-aarch64")
 MOST = 64 << 20  # bytes of what a program says
 
@@ -37,19 +37,14 @@ class Toolchain:
         """The folder of programs that run on this machine itself, such as the emulator."""
         return self.folder / "host"
 
-    @property
-    def program(self) -> Path:
-        """The program, run in the emulator, that has a kernel's text compiled."""
-        return self.folder / PROGRAM
-
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The output of a program that ended by itself: what it printed, with its error output in
-    between, and its exit status."""
+    """The output of a program: what it printed, with its error output in between, and its exit
+    status, which is None if it runs on."""
 
     out: str
-    status: int
+    status: int | None
 
 
 class TookTooLong(Exception):
@@ -70,7 +65,19 @@ def installed() -> Toolchain | None:
         found = Toolchain(place(), told.text("identity", 64), told.text("compiler"))
     except (OSError, Damaged, ValueError):
         return None
-    return found if found.program.is_file() else None
+    return found
+
+
+def emulation(
+    toolchain: Toolchain, words: Sequence[str], variables: Mapping[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    """The command line and the environment that run a program in the toolchain's emulator: `words`
+    are the program's path and arguments, `variables` its environment besides PATH and HOME."""
+    emulator = next((e for e in EMULATORS if (toolchain.host / e).is_file()), None)
+    if emulator is None:
+        raise UserError(f"{toolchain.folder} has no emulator: install the toolchain again")
+    given = [str(toolchain.host / emulator), "-L", str(toolchain.root), *words]
+    return given, {"PATH": os.defpath, "HOME": str(toolchain.folder), **variables}
 
 
 def emulated(
@@ -78,25 +85,22 @@ def emulated(
     words: Sequence[str],
     limit_s: float,
     variables: Mapping[str, str] | None = None,
+    given_in: str = "",
 ) -> Said:
     """The output of a program that is run in the toolchain's emulator: `words` are its path and
-    arguments, `variables` its environment besides PATH and HOME. TookTooLong if it does not end in
-    `limit_s` seconds."""
-    emulator = next((e for e in EMULATORS if (toolchain.host / e).is_file()), None)
-    if emulator is None:
-        raise UserError(f"{toolchain.folder} has no emulator: install the toolchain again")
-    given = [str(toolchain.host / emulator), "-L", str(toolchain.root), *words]
-    environment = {"PATH": os.defpath, "HOME": str(toolchain.folder), **(variables or {})}
+    arguments, `variables` its environment besides PATH and HOME, `given_in` its standard input.
+    TookTooLong if it does not end in `limit_s` seconds."""
+    given, environment = emulation(toolchain, words, variables or {})
     with subprocess.Popen(
         given,
         cwd=toolchain.folder,
         env=environment,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,  # what belongs together comes in both
     ) as process:
         try:
-            out, _ = process.communicate(timeout=limit_s)
+            out, _ = process.communicate(given_in.encode(), limit_s)
         except subprocess.TimeoutExpired:
             process.kill()
             raise TookTooLong(f"took longer than {limit_s:g} s") from None

@@ -351,7 +351,9 @@ class Instruction:
     `meaning` is the function that it computes. For several lanes it takes and gives arrays with
     what each lane holds, [T<v>]lanes; for one lane it takes vectors and numbers, and gives a
     number. `rounding` is the relative error of its result, in machine epsilons. `text` has the
-    OpenCL functions that carry it out, among them one of the instruction's name.
+    OpenCL functions that carry it out, among them one of the instruction's name. Devices may read
+    only the leading `read` bits of its operands, and keep the leading `kept` bits of each sum
+    (None: as many as the type has).
     """
 
     name: str
@@ -359,6 +361,8 @@ class Instruction:
     lanes: int = field(compare=False)
     rounding: float = field(compare=False)  # machine epsilons that its result may lose
     text: str = field(compare=False, repr=False)
+    read: int | None = field(compare=False, default=None)  # bits of an operand; others are cut off
+    kept: int | None = field(compare=False, default=None)  # bits of a sum; others are cut off
 
 
 @hashed

@@ -1,6 +1,7 @@
-"""The entries of instructions in the table: the programs that they compute, and the layouts of
-matrices over lanes."""
+"""The entries of instructions in the table: the programs that they compute, the layouts of matrices
+over lanes, and their texts for each target."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,22 +17,27 @@ from ir.core.nodes import (
     MakeTuple,
     Var,
 )
+from ir.core.size import Size
 from ir.core.terms import apply, variables
 from ir.core.type_rules import type_of
-from ir.core.types import Array
-from ir.instructions.fragments import Fragment, as_lanes, as_matrix
+from ir.core.types import Array, Type
+from ir.instructions.fragments import Fragment, as_lanes, as_matrix, same_but_for_steps
 
 
 @dataclass(frozen=True)
 class Entry:
     """An instruction: `program` is what it computes on matrices, `fragments` are the layouts of its
     operands and result over lanes, and `rounding` is the relative error of its result, in machine
-    epsilons.
+    epsilons. A device reads the leading `read` bits of an operand and keeps the leading `kept` bits
+    of a sum, and cuts others off; None: it reads all, or rounds as ordinary additions do.
 
-    `text` holds the OpenCL functions that carry it out, one of which has its name; `native` is the
-    preprocessor's condition for a device that has the instruction itself. `brought` are the layouts
-    in which operands are loaded and the result is stored. In them the steps of a sum may have
-    another order, the same in all operands, so that what a lane holds lies together in memory.
+    `spelled` has, for each target's condition of the preprocessor, the OpenCL functions that carry
+    the instruction out there, one of which has its name; `emulated` has those that do so by
+    shuffles, wherever no condition holds. `brought` are the layouts in which operands are loaded
+    and the result is stored. In them the steps of a sum may have another order, the same in all
+    operands, so that what a lane holds lies together in memory.
+
+    A ValueError if the layouts do not fit the program or the lanes, or are brought in another way.
     """
 
     name: str
@@ -40,8 +46,38 @@ class Entry:
     brought: tuple[Fragment, ...]
     lanes: int
     rounding: float
-    text: str
-    native: str  # a condition of the preprocessor: true where nothing is emulated
+    spelled: Mapping[str, str]
+    emulated: str
+    read: int | None = None
+    kept: int | None = None
+
+    def __post_init__(self) -> None:
+        sides = [_shape(v.type) for v in variables(self.program.pattern)]
+        for layouts in (self.fragments, self.brought):
+            if [f.sides for f in layouts] != sides:
+                raise ValueError(f"{self.name}: expected layouts of matrices of {sides}")
+            if {f.count(f.lanes) for f in layouts} != {self.lanes}:
+                raise ValueError(f"{self.name}: expected layouts over {self.lanes} lanes")
+        if not same_but_for_steps(self.fragments, self.brought):
+            raise ValueError(
+                f"{self.name}: expected operands to be brought as lanes hold them, but for one "
+                "order of a sum's steps in all operands; found other rows, columns or orders"
+            )
+
+    @property
+    def text(self) -> str:
+        """The OpenCL functions that carry out the instruction on any device."""
+        return _for_every_target(self.spelled, self.emulated)
+
+    @property
+    def native(self) -> str:
+        """The preprocessor's condition for a device that has the instruction itself."""
+        return " || ".join(self.spelled)
+
+    @property
+    def steps(self) -> int:
+        """The number of steps of a sum that the instruction makes: the rows of its operands."""
+        return self.fragments[0].sides[0]
 
     @cached_property
     def instruction(self) -> Instruction:
@@ -53,7 +89,8 @@ class Entry:
         )
         matrices = map(as_matrix, self.fragments, held)
         meaning = as_lanes(self.fragments[-1], apply(self.program, MakeTuple(tuple(matrices))))
-        return Instruction(self.name, Lam(held, meaning), self.lanes, self.rounding, self.text)
+        f, bits = Lam(held, meaning), (self.read, self.kept)
+        return Instruction(self.name, f, self.lanes, self.rounding, self.text, *bits)
 
     def carried_out(self, *matrices: Expr) -> Expr:
         """The term that computes the entry's `program` on these matrices by using the
@@ -68,16 +105,26 @@ class Alone:
     the function that it computes, on numbers and arrays; where it has an array, the instruction
     takes a vector. `rounding` is the relative error of its result, in machine epsilons.
 
-    `text` holds the OpenCL functions that carry it out; `native` is the preprocessor's condition
-    for a device that has the instruction itself.
+    `spelled` has, for each target's condition of the preprocessor, the OpenCL functions that carry
+    the instruction out there; `emulated` has those that do so wherever no condition holds.
     """
 
     name: str
     program: Lam
-    text: str
-    native: str
+    spelled: Mapping[str, str]
+    emulated: str
     rounding: float = 0.0
     lanes: int = 1
+
+    @property
+    def text(self) -> str:
+        """The OpenCL functions that carry out the instruction on any device."""
+        return _for_every_target(self.spelled, self.emulated)
+
+    @property
+    def native(self) -> str:
+        """The preprocessor's condition for a device that has the instruction itself."""
+        return " || ".join(self.spelled)
 
     @cached_property
     def instruction(self) -> Instruction:
@@ -95,6 +142,18 @@ class Alone:
         """The term that computes the entry's `program` on these operands by using the
         instruction."""
         return Instruct(self.instruction, tuple(map(_as_vector, operands)))
+
+
+def _shape(t: Type) -> tuple[Size, ...]:
+    """The sizes of the dimensions of an array type, outermost first; none for other types."""
+    return (t.size, *_shape(t.elem)) if isinstance(t, Array) else ()
+
+
+def _for_every_target(spelled: Mapping[str, str], emulated: str) -> str:
+    """The texts in `spelled`, each under its condition of the preprocessor, and `emulated` where
+    none of the conditions holds."""
+    parts = [f"#elif {condition}\n{text.strip()}" for condition, text in spelled.items()]
+    return "\n".join([*parts, "#else", emulated.strip(), "#endif"]).replace("#elif", "#if", 1)
 
 
 def _as_vector(e: Expr) -> Expr:

@@ -25,13 +25,21 @@ class Fragment:
     """A layout of a matrix over lanes and their registers. The numbers of a lane, of a place in its
     registers, of a row and of a column are written in digits: `lanes`, `registers`, `rows` and
     `columns` name these, most significant first, and `sizes` says how many values each digit
-    has."""
+    has. A ValueError if they are no permutation of each other: the layout would be no bijection."""
 
     sizes: Mapping[str, int]
     lanes: tuple[str, ...]
     registers: tuple[str, ...]
     rows: tuple[str, ...]
     columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        held, seen = (*self.lanes, *self.registers), (*self.rows, *self.columns)
+        if sorted(held) != sorted(seen) or len({*held}) < len(held):
+            raise ValueError(
+                f"expected each digit once in lanes and registers ({' '.join(held)}) and once in "
+                f"rows and columns ({' '.join(seen)})"
+            )
 
     @property
     def sides(self) -> tuple[int, int]:
@@ -65,6 +73,23 @@ def held(f: Fragment) -> NDArray[np.int64]:
     numbers = np.arange(f.count(digits), dtype=np.int64).reshape([f.sizes[d] for d in digits])
     order = [digits.index(d) for d in (*f.lanes, *f.registers)]
     return numbers.transpose(order).reshape(f.count(f.lanes), f.count(f.registers))
+
+
+def same_but_for_steps(layouts: Sequence[Fragment], others: Sequence[Fragment]) -> bool:
+    """True if lanes hold the same elements in both layouts of each operand and of the result (the
+    last), up to one order of the steps of a sum: the rows of all operands."""
+    *operands, result = zip(layouts, others, strict=True)
+    pairs = set[tuple[int, int]]()
+    for one, other in operands:
+        (step, column), (other_step, other_column) = (
+            np.divmod(held(f), f.sides[1]) for f in (one, other)
+        )
+        if not np.array_equal(column, other_column):
+            return False
+        pairs |= set(zip(step.ravel().tolist(), other_step.ravel().tolist(), strict=True))
+    one_to_one = len({a for a, _ in pairs}) == len({b for _, b in pairs}) == len(pairs)
+    one, other = result
+    return one_to_one and np.array_equal(held(one), held(other))
 
 
 def _divided(xs: Expr, f: Fragment, digits: Sequence[str]) -> Expr:

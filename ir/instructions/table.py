@@ -1,10 +1,21 @@
-"""The table of all instructions that programs can name."""
+"""The table of all instructions that programs can name: `ENTRIES` of every module in the folder
+`entries`. A module that is put there is in the table; no other file lists it."""
 
-from ir.instructions import dot_products, mma_bf16, mma_bytes, mma_f16, mma_tf32
+from collections.abc import Iterator
+from importlib import import_module  # noqa: TID251  (modules of this folder alone)
+from pkgutil import iter_modules
+
+from ir.instructions import entries
 from ir.instructions.entry import Alone, Entry
 
-MATRIX: dict[str, Entry] = {
-    entry.name: entry for room in (mma_tf32, mma_bf16, mma_f16, mma_bytes) for entry in room.ENTRIES
-}
-DOTS: dict[str, Alone] = {entry.name: entry for entry in dot_products.ENTRIES}
-TABLE: dict[str, Entry | Alone] = {**MATRIX, **DOTS}
+
+def listed() -> Iterator[Entry | Alone]:
+    """The instructions in `ENTRIES` of every module in the folder `entries`, in the order of the
+    modules' names."""
+    for name in sorted(module.name for module in iter_modules(entries.__path__)):
+        yield from import_module(f"{entries.__name__}.{name}").ENTRIES
+
+
+TABLE: dict[str, Entry | Alone] = {entry.name: entry for entry in listed()}
+MATRIX: dict[str, Entry] = {n: entry for n, entry in TABLE.items() if isinstance(entry, Entry)}
+DOTS: dict[str, Alone] = {n: entry for n, entry in TABLE.items() if isinstance(entry, Alone)}

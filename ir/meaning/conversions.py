@@ -2,7 +2,7 @@
 
 # key: x y numbers, q the step between neighbouring numbers
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,12 @@ def converted(x: Numbers, to: Conversion, real: "np.dtype[np.generic]") -> Numbe
         return x.astype(real)
     y = _as_float(x, to.rounding) if x.dtype.kind != "f" else x.astype(np.float64)
     return rounded(y, FORMATS[name], to.rounding).astype(real)
+
+
+def cut_off(x: Numbers, digits: int) -> Numbers:
+    """The floats x with as many leading binary digits, the others cut off, in the type of x."""
+    kept = replace(FORMATS["float"], digits=digits)
+    return rounded(np.asarray(x, np.float64), kept, "rtz").astype(x.dtype)
 
 
 def _as_float(x: Numbers, way: str) -> NDArray[np.float64]:

@@ -27,6 +27,7 @@ from ir.core.nodes import (
     Generate,
     Get,
     Instruct,
+    Instruction,
     Join,
     Lam,
     Let,
@@ -61,7 +62,7 @@ from ir.core.types import scalar_of as only_scalar
 from ir.errors import UserError
 from ir.meaning import layout
 from ir.meaning.arithmetic import UNARY, as_real, chosen, compared, pointwise, widened
-from ir.meaning.conversions import WHOLE, converted
+from ir.meaning.conversions import WHOLE, converted, cut_off
 from ir.meaning.inputs import Data, check_inputs, components, known, scalar_of
 from ir.meaning.named_axes import Axis
 from ir.meaning.reductions import binary, fold
@@ -89,12 +90,13 @@ INT64 = np.dtype(np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Env:
-    """The environment of a term: the values of variables, and the types in which real numbers and
-    ints are computed."""
+    """The environment of a term: the values of variables, the types in which real numbers and ints
+    are computed, and whether instructions cut numbers off as devices do (`cuts`)."""
 
     values: Mapping[str, Value]
     real: "np.dtype[np.generic]"
     whole: "np.dtype[np.generic]" = WHOLE["int"]
+    cuts: bool = False
 
     def bind(self, p: Pattern, value: Value) -> "Env":
         """This environment with the variables of a pattern bound to the parts of a value."""
@@ -111,18 +113,25 @@ def _taken_apart(p: Pattern, value: Value) -> dict[str, Value]:
     return bound
 
 
-def evaluate(program: Program, inputs: Mapping[str, Data], dtype: DTypeLike = np.float64) -> Data:
+def evaluate(
+    program: Program,
+    inputs: Mapping[str, Data],
+    dtype: DTypeLike = np.float64,
+    *,
+    cuts: bool = False,
+) -> Data:
     """The program's result: an array, or for tuples a tuple of what each component holds.
 
     Floats and narrower real numbers are computed in `dtype`, and rounded where a conversion says
-    so; ints in 32 bits, in which they wrap around.
+    so; ints in 32 bits, in which they wrap around. With `cuts`, instructions read and keep only as
+    many bits of floats as devices do.
     """
     check_inputs(program, inputs)
     real = np.dtype(dtype)
     given = {p.var.name: _given(p.var.type, inputs[p.var.name], real) for p in program.params}
     try:
         with np.errstate(all="ignore"):
-            return _result(_eval(program.body, Env(given, real)))
+            return _result(_eval(program.body, Env(given, real, cuts=cuts)))
     except RecursionError:
         raise UserError(
             f"{program.name} is nested too deeply to evaluate: expected fewer levels of terms"
@@ -183,6 +192,8 @@ def _eval(e: Expr, env: Env) -> Value:
             return _map(f, _numbers(known(n), env.whole), env)
         case Instruct(instruction, parts):
             given = tuple(_eval(part, env) for part in parts)
+            if env.cuts and instruction.kept is not None:
+                return _cut(instruction, given, env)
             return each(force_small, _call(instruction.meaning, given, env))
         case Reduce(init, f, xs) | ReduceSeq(init, f, xs, _):
             return _reduce(f, _eval(init, env), _eval(xs, env), env)
@@ -273,6 +284,23 @@ def _select(e: Expr, c: Value, a: Value, b: Value, env: Env) -> Value:
         whole = env.whole if scalar == INT else INT64
         a, b = widened(a, whole), widened(b, whole)
     return pointwise(chosen, (c, a, b))
+
+
+def _cut(instruction: Instruction, given: tuple[Value, ...], env: Env) -> Value:
+    """The result of an instruction, of which the device reads only some bits of the operands and
+    keeps only some of the sums; the last of the values `given` is what it adds to."""
+    *factors, sums = given
+    read = (_leading(instruction.read, x) for x in factors)
+    return _leading(
+        instruction.kept, _call(instruction.meaning, (*read, _leading(None, sums)), env)
+    )
+
+
+def _leading(digits: int | None, value: Value) -> Value:
+    """The number or array of numbers with as many leading digits; all of them if None."""
+    if not isinstance(value, Leaf):
+        raise NotAFold
+    return value if digits is None else pointwise(lambda x: cut_off(x, digits), (value,))
 
 
 def _call(f: Lam, argument: Value, env: Env) -> Value:

@@ -105,6 +105,11 @@ def _laid(e: Expr) -> Dims:
         p = products(e)
     except NoAccess as why:
         raise Refused(str(why)) from None
+    if len(p.maps) != len(nest(e)):
+        raise Refused(
+            f"expected sums of products under {len(p.maps)} maps as a kernel's results, "
+            f"found them inside of other results, under {len(nest(e))}"
+        )
     x, g = ({i: n for n, c in enumerate(a.coordinates) for i, _ in c.terms} for a in p.operands)
 
     def among(chosen: Iterable[Index]) -> tuple[int, ...]:

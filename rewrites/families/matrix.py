@@ -53,8 +53,10 @@ from rewrites.tuning.family import (
     constant_names,
     parameter_names,
 )
-from rewrites.tuning.matrix_tuning import TUNING, of_patches
+from rewrites.tuning.matrix_tuning import MOST_SLICES, TUNING, of_patches
+from rewrites.tuning.offered_instructions import offered
 from rewrites.tuning.stored_forms import AHEAD, PADDED_VIEWS, Views, chosen, stored_choices
+from rewrites.tuning.sums_of_programs import lost_in_sums
 
 TR, TC, SR, SC, S = map(named, ("tr", "tc", "sr", "sc", "s"))
 
@@ -67,8 +69,9 @@ class Matrix:
     the one that makes the products, and `parts` says which parts of numbers it multiplies. `patch`:
     a group stages the patch under its pixels, in chunks as these choices say (None: no patch).
     `tiles`: sums over images become sums over their tiles, which have sides of this length (None:
-    they stay). `split`: parts of sums are stored, and added by a second kernel. `in_runs`: what
-    lanes load is laid out in every run, not once before all runs.
+    they stay). `split`: parts of sums are stored, and added by a second kernel. `tiled`: what
+    windows of tiles slide along is stored, with tiles beside each other. `laid`: what lanes load is
+    laid out for them in every run, not once before all runs.
     """
 
     choices: Choices
@@ -77,7 +80,13 @@ class Matrix:
     patch: Chunks | None = None  # a group stages the patch under its pixels, in these chunks
     tiles: int | None = None  # sums over images are sums over tiles of this side
     split: bool = False  # sums in parts, added by a second kernel
-    in_runs: bool = False  # what lanes load is laid out in every run
+    tiled: bool = False  # what windows of tiles slide along is stored, tiles beside each other
+    laid: bool = False  # what lanes load is laid out in every run
+
+    @property
+    def copies_in_runs(self) -> bool:
+        """True if kernels of every run may copy operands, or add parts of sums over tiles."""
+        return self.laid or self.tiles is not None
 
 
 def matrix(params: frozenset[str], form: Matrix) -> Strategy:
@@ -90,18 +99,19 @@ def matrix(params: frozenset[str], form: Matrix) -> Strategy:
         _relaid(form),
         in_parts(partial_reduce(k=S)) if form.split and form.tiles is None else skip,
         wherever(partial(kernel, form), sums_by_elements, by_elements)
-        if form.in_runs
+        if form.copies_in_runs
         else wherever(partial(kernel, form)),
     )
 
 
 def _tiled(form: Matrix) -> Strategy:
-    """The strategy that turns sums over images into sums over stored tiles of these; it changes
-    nothing if the form has no `tiles`."""
+    """The strategy that turns sums over images into sums over tiles of these; it changes nothing if
+    the form has no `tiles`."""
     if form.tiles is None:
         return skip
     rows = MATRIX[form.instruction].brought[0]
-    return tiles_of_sums(form.tiles, rows, S if form.split else None)
+    part = S if form.split else None
+    return tiles_of_sums(form.tiles, rows, part, tiled=form.tiled, laid=form.laid)
 
 
 def _relaid(form: Matrix) -> Strategy:
@@ -112,7 +122,7 @@ def _relaid(form: Matrix) -> Strategy:
         return skip
     rows = MATRIX[form.instruction].brought[0]
     in_lanes = constants_in_fragments(form.choices.relaid, rows)
-    if not form.in_runs:
+    if not form.laid:
         return in_lanes
     return seq(in_lanes, columns_by_steps(form.choices.relaid, rows.count(rows.rows)))
 
@@ -198,9 +208,20 @@ BY_TAPS = Trait(
 LAID = Trait(
     "laid", "what lanes load is laid out for them in memory, in every run", stores=True, weight=0.5
 )
+TILED = Trait(
+    "tiled",
+    "what slides is stored, with tiles of the image beside each other",
+    stores=True,
+    weight=0.5,
+)
+# How operands of sums over tiles lie: as they are, or stored for lanes, the sliding one, too.
+STORED_TILES = ((False, False), (False, True), (True, True))  # tiled, laid
+_OFTEN = {4: 2.0, 7: 4.0}  # forms made for sums over images; larger tiles read fewer pixels twice
 TILES = {
-    side: Trait(f"sums-of-{side}", f"sums over images are sums over tiles of {side} a side")
-    for side in (4, 7)
+    side: Trait(
+        f"sums-of-{side}", f"sums over images are sums over tiles of {side} a side", weight=weight
+    )
+    for side, weight in _OFTEN.items()
 }
 NUMBERS = frozenset({FLOAT, HALF, BFLOAT})
 
@@ -208,36 +229,37 @@ NUMBERS = frozenset({FLOAT, HALF, BFLOAT})
 def _forms(p: Program) -> Iterator[Form]:
     given = {t for param in p.params for t in leaves(param.var.type)} & NUMBERS
     of_bytes = {*of_its_bytes(p, MATRIX)}
-    for name in MATRIX:
-        whole, in_parts = _ways(operand_type(name), given)
+    for name in offered(p):
+        whole, in_parts = _ways(MATRIX[name], given)
         whole = Parts.WHOLE if name in of_bytes else whole
         for traits, choices in stored_choices(p, VIEWS, 1):
             if not choices.room and whole is not None:
                 made = Matrix(choices, name, parts=whole)
-                yield _form(p, (_instruction(made), *traits), made, TUNING)
+                yield _form(p, (_instruction(p, made), *traits), made, TUNING)
         ways = [parts for parts in (whole, in_parts) if parts is not None]
         every = [*filter(_differ, starmap(Chunks, product(ways, *EACH)))]
         for (traits, choices), chunks in product(stored_choices(p, PATCH_VIEWS, 1), every):
             made = Matrix(choices, name, chunks.parts, chunks)
-            more = (_instruction(made), PATCH, *traits, *_traits(chunks))
+            more = (_instruction(p, made), PATCH, *traits, *_traits(chunks))
             yield _form(p, more, made, of_patches(name, chunks.slices))
         yield from _in_runs(p, name, every)
 
 
 def _in_runs(p: Program, name: str, every: Sequence[Chunks]) -> Iterator[Form]:
     """The forms by the instruction `name` for programs without constants, such as gradients of
-    weights, one for each of the choices `every` of chunks: both operands are laid out in every run.
+    weights, one for each of the choices `every` of chunks: operands may be laid out in every run.
     Sums over images are sums over their tiles, and may be split."""
     if constant_names(p):
         return
     sides = TILES if _has_long_sums(p) else ()
-    for tiles, chunks, split in product((None, *sides), every, (False, True)):
+    ways = [(None, False, True), *((s, *kept) for s in sides for kept in STORED_TILES)]
+    for (tiles, tiled, laid), chunks, split in product(ways, every, (False, True)):
         choices = Choices(relaid=parameter_names(p)) if tiles is None else Choices()
-        made = Matrix(choices, name, chunks.parts, chunks, tiles, split, in_runs=True)
+        made = Matrix(choices, name, chunks.parts, chunks, tiles, split, tiled, laid)
         ours = () if tiles is None else (TILES[tiles],)
-        more = (_instruction(made), PATCH, *ours, LAID, *chosen({STORED_PARTS: split}))
-        tuning = of_patches(name, chunks.slices)
-        yield _form(p, (*more, *_traits(chunks)), made, tuning)
+        stored = chosen({TILED: tiled, LAID: laid, STORED_PARTS: split})
+        more = (_instruction(p, made), PATCH, *ours, *stored, *_traits(chunks))
+        yield _form(p, more, made, of_patches(name, chunks.slices))
 
 
 @lru_cache(maxsize=64)
@@ -251,9 +273,10 @@ def _has_long_sums(p: Program) -> bool:
         return False
 
 
-def _instruction(form: Matrix) -> Trait:
-    """The trait which says that a form makes products by its instruction, and how much precision
-    they lose by it."""
+def _instruction(p: Program, form: Matrix) -> Trait:
+    """The trait which says that a form makes a program's products by its instruction, and how much
+    precision they and their sums lose by it. Of parts of sums, which a second kernel adds, the
+    length is a parameter, and what they lose is not known here."""
     name = form.instruction
     match form.parts:
         case Parts.WHOLE:
@@ -262,10 +285,15 @@ def _instruction(form: Matrix) -> Trait:
             lost = lost_narrowed(name)
         case Parts.HIGH_AND_LOW:
             lost = lost_in_parts(name)
+    kept = (MATRIX[name], form.parts, form.patch, MOST_SLICES)
+    cut = 0.0 if form.split else lost_in_sums(p, *kept)
     word, meaning = name.replace("_", "-"), f"products by the instruction {name}"
+    if cut:
+        meaning += f"; sums lose about {cut:.1e} more"
     halves = operand_type(name) == HALF and form.parts is not Parts.WHOLE
-    most = LARGEST[HALF.name] if halves else inf
-    return Trait(word, meaning, instruction=name, loses=lost / UNIT, largest=most)
+    largest = LARGEST[HALF.name] if halves else inf
+    loses = lost / UNIT
+    return Trait(word, meaning, instruction=name, loses=loses, loses_in_sums=cut, largest=largest)
 
 
 EACH = ((False, True), (False, True), Slices, (False, True), (False, True))
@@ -286,14 +314,15 @@ def _traits(chunks: Chunks) -> tuple[Trait, ...]:
     return chosen({**kept, **parted})
 
 
-def _ways(takes: Scalar, given: set[Scalar | Vector]) -> tuple[Parts | None, Parts | None]:
-    """The parts of numbers, of the types `given`, that an instruction which takes numbers of the
-    type `takes` may multiply: first in a way with one product, then in one with three. None for a
-    way that the instruction does not have."""
+def _ways(entry: Entry, given: set[Scalar | Vector]) -> tuple[Parts | None, Parts | None]:
+    """The parts of numbers, of the types `given`, that the instruction `entry` may multiply: first
+    in a way with one product, then in one with three. None for a way that the instruction does not
+    have: numbers that it multiplies exactly need no parts."""
+    takes = operand_type(entry.name)
     if takes in (BFLOAT, HALF) and given == {FLOAT}:
         return Parts.NARROW, Parts.HIGH_AND_LOW
     if takes == FLOAT:
-        return Parts.WHOLE, Parts.HIGH_AND_LOW
+        return Parts.WHOLE, Parts.HIGH_AND_LOW if entry.rounding else None
     return (Parts.WHOLE if takes in given else None), None
 
 

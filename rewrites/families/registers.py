@@ -2,7 +2,8 @@
 
 Parameters: `tx` and `ty` columns (pixels) and `tr` vectors of `v` rows (output channels) that one
 work-item makes, `k` steps of the innermost reduction unrolled. Flipped: `tr` vectors of `v`
-columns, `tx` rows, and `ty` lines of columns.
+columns, `tx` rows, and `ty` lines of columns. With `wide-chunks`: `ts` blocks whose pixels are
+converted at once.
 """
 
 # key: e term, s strategy
@@ -12,38 +13,35 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 
-from ir.core.nodes import Expr, Level, Program, Reduce
+from ir.core.nodes import Expr, Level, Program
 from ir.core.size import named
-from ir.core.type_rules import size_of
 from rewrites.analysis.windows import has_windows
 from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
-from rewrites.engine.strategy import attempt, choice, seq, skip, when
+from rewrites.engine.strategy import seq, skip
 from rewrites.families.registers_dots import dot_forms
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.register_block import (
     in_turns,
-    innermost_reduction,
     loaded_in_vectors,
     longest_inside,
     longest_outside,
     on_reduction,
     over,
     split_innermost,
-    trips,
     unrolled_spine,
     vectors,
 )
+from rewrites.kernels.sums_of_dots import chunks_of_pairs
 from rewrites.nest.dimensions import Dims, sided
-from rewrites.nest.named_nest import arranged
+from rewrites.nest.named_nest import Nest, arranged
 from rewrites.nest.normal_form import normalise
-from rewrites.number_laws.pairs_of_products import sum_in_pairs
-from rewrites.number_laws.units import round_fold
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.padding_for_tiles import room
 from rewrites.storing.stored_views import Choices, Windows, prepare
-from rewrites.tuning.bytes_multiplied import has_bytes
+from rewrites.storing.widened_chunks import widened_in_turns
+from rewrites.tuning.bytes_multiplied import has_bytes, has_narrow
 from rewrites.tuning.family import (
     SMALL,
     Family,
@@ -67,7 +65,8 @@ class Registers:
     has two dimensions of columns. `taps_inside`: the longest reduction is the outermost loop.
     `swept`: such a group or work-item makes a line of blocks, one after the other. `in_vectors`:
     numbers of several steps are loaded as a vector. `in_pairs`: the products of two steps are added
-    before they go into a sum.
+    before they go into a sum. `wide`: the numbers of several blocks of a swept line are converted
+    to wider ones, once, before the blocks are made.
     """
 
     choices: Choices
@@ -77,6 +76,10 @@ class Registers:
     swept: bool = False  # a worker makes a line of blocks, one after the other
     in_vectors: bool = False  # numbers of several steps are loaded as a vector
     in_pairs: bool = False  # the products of two steps are added before they go into a sum
+    wide: bool = False  # the numbers of several blocks are widened once, before
+
+
+CHUNKS = ("column chunks",)  # the map over what is widened at once, if there is one
 
 
 def registers(params: frozenset[str], form: Registers) -> Strategy:
@@ -94,6 +97,11 @@ def kernel(params: frozenset[str], form: Registers, e: Expr) -> Rewritten | None
     columns follows from which operand they reach. `params` are the names of the program's
     parameters."""
     dims = _flipped(e) if form.choices.flipped else sided(e)
+    if form.wide and (has_windows(e) or not dims.rows or not dims.columns):
+        raise Refused(
+            "expected pixels whose numbers several channels of results share, and no windows: with "
+            f"`wide-chunks` a pixel is made wider once; found {shown(e)}"
+        )
     return in_blocks(params, form, dims)(e)
 
 
@@ -137,16 +145,18 @@ def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
         .merge("rows")
         .on("rows", vectors(), "in vectors of v")
         .split("rows", named("tr"), "row tiles", "row block")
-        .tile("columns", named("tx"), "column tiles", "column block")
+    )
+    tiled = (
+        _in_columns(tiled, form)
         .tile("lines", named("ty"), "line tiles", "line block")
         .then(stage("room for tiles", room(params)) if form.choices.room else skip)
     )
     outside, along = ("batch", "line tiles"), ("column tiles", "row tiles")
     block = ("line block", "column block", "row block")
     sums = (
-        tiled.order(*outside, *along, *block)
+        tiled.order(*outside, *(CHUNKS if form.wide else ()), *along, *block)
         .then(_longest(form))
-        .then(on_reduction(_chunks_of_pairs) if form.in_pairs else split_innermost(named("k")))
+        .then(on_reduction(chunks_of_pairs) if form.in_pairs else split_innermost(named("k")))
         .into_sum(*block)
         .inside(_in_vectors if form.in_vectors else skip)
     )
@@ -160,32 +170,17 @@ def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
             "all of them"
         )
     turns = in_turns(sums.count(*along), made)
+    turns = widened_in_turns(turns) if form.wide else turns
     lowered = over(sums, form.level, outside, stage("block after block", turns))
     return stage("a line of blocks of results for each work-group", lowered)
 
 
-def _chunks_of_pairs(e: Expr) -> Rewritten | None:
-    """The nest of sums e with its innermost sum cut into chunks of k steps, whose products are
-    added in pairs. An innermost sum of few steps, an odd number of them, is spelled out in pairs
-    instead if it is inside another sum, which is then cut. Refused if the sums are not of ints."""
-    short = stage("few steps in pairs", innermost_reduction(when(_is_odd, sum_in_pairs())))
-    if len(trips(e)) > 1 and short(e) is not None:
-        return seq(short, split_innermost(named("k")))(e)
-    even = stage("an even number of steps", innermost_reduction(attempt(round_fold(k=2))))
-    pairs = stage("steps in pairs", innermost_reduction(choice(sum_in_pairs(), _no_pairs)))
-    cut = seq(split_innermost(named("k")), split_innermost(2, told_as="two"))
-    return seq(even, cut, pairs)(e)
-
-
-def _is_odd(e: Expr) -> bool:
-    n = size_of(e.xs) if isinstance(e, Reduce) else 0
-    return isinstance(n, int) and n % 2 == 1
-
-
-def _no_pairs(e: Expr) -> Rewritten | None:
-    raise Refused(
-        f"expected sums of ints, in which `pairs` adds two products at once; found {shown(e)}"
-    )
+def _in_columns(nest: Nest, form: Registers) -> Nest:
+    """The nest with its columns in tiles of tx; in a form `wide`, in chunks of ts such tiles."""
+    if not form.wide:
+        return nest.tile("columns", named("tx"), "column tiles", "column block")
+    chunks = nest.tile("columns", named("ts") * named("tx"), *CHUNKS, "columns")
+    return chunks.split("columns", named("tx"), "column tiles", "column block")
 
 
 def _in_vectors(e: Expr) -> Rewritten | None:
@@ -223,16 +218,25 @@ PAIRS = Trait(
     weight=8.0,
     alone=True,
 )
-ORDERS = (  # taps, swept, vector-loads, pairs
-    (False, False, False, False),
-    (True, False, False, False),
-    (False, True, False, False),
-    (False, False, True, False),
-    (False, True, True, False),
-    (False, False, False, True),
-    (False, True, False, True),
-    (False, False, True, True),
-    (False, True, True, True),
+WIDE_CHUNKS = Trait(
+    "wide-chunks",
+    "the pixels of several blocks are made floats or shorts, in local memory, before the blocks",
+    weight=8.0,
+    alone=True,
+)
+ALONE = frozenset({SWEPT, PAIRS})  # of work-groups of one work-item
+ORDERS = (  # the traits beside views, levels and `tall`
+    (),
+    (TAPS,),
+    (SWEPT,),
+    (VECTOR_LOADS,),
+    (SWEPT, VECTOR_LOADS),
+    (SWEPT, WIDE_CHUNKS),
+    (PAIRS,),
+    (SWEPT, PAIRS),
+    (VECTOR_LOADS, PAIRS),
+    (SWEPT, VECTOR_LOADS, PAIRS),
+    (SWEPT, WIDE_CHUNKS, PAIRS),
 )
 TUNING = Tuning(
     "registers",
@@ -242,6 +246,7 @@ TUNING = Tuning(
         "ty": Parameter("rows of pixels that it makes", SMALL),
         "k": Parameter("steps of the innermost sum in a turn", (*SMALL, 9, 11, 12, 16)),
         "v": Parameter("channels of a vector", (2, 4, 8, 16)),
+        "ts": Parameter("blocks whose pixels are widened at once", (2, 4, 8, 16, 32, 64)),
         "vi": Parameter("channels of a vector where data are transformed", (2, 4, 8, 16)),
         "vo": Parameter("channels of a vector where results are transformed", (2, 4, 8, 16)),
     },
@@ -254,17 +259,31 @@ OVER_PIXELS = replace(TUNING, sides=Sides(pixels=("tr", "v", "ty"), channels=("t
 def registers_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
     """The forms of the family `registers` for a program, those that store one of `views`."""
     stored = stored_choices(p, views, named("tr") * named("v"), named("tx"))
-    orders = [o for o in ORDERS if not o[-1] or has_bytes(p)]
-    for (traits, choices), level, tall, (taps, swept, in_vectors, in_pairs) in product(
+    narrow = {PAIRS: has_bytes(p), WIDE_CHUNKS: has_narrow(p)}
+    orders = [order for order in ORDERS if all(narrow.get(trait, True) for trait in order)]
+    for (traits, choices), level, tall, order in product(
         stored, (Level.GROUP, Level.GLOBAL), (False, True), orders
     ):
         flipped, items = choices.flipped, level is Level.GLOBAL
         plain = choices.windows is Windows.NONE and not flipped
-        if ((swept or in_pairs) and items) or ((swept or in_vectors or in_pairs) and not plain):
+        in_order = choices.windows in (Windows.NONE, Windows.PADDED) and not flipped
+        if ALONE & {*order} and (items or not plain):
             continue
-        more = {ITEMS: items, SWEPT: swept, TALL: tall, TAPS: taps}
-        more |= {VECTOR_LOADS: in_vectors, FLIPPED: flipped, PAIRS: in_pairs}
-        choice = Registers(choices, level, tall, taps, swept, in_vectors, in_pairs)
+        if VECTOR_LOADS in order and not in_order:  # vectors go over neighbours in memory
+            continue
+        more = {ITEMS: items, SWEPT: SWEPT in order, TALL: tall, TAPS: TAPS in order}
+        more |= {trait: trait in order for trait in (VECTOR_LOADS, PAIRS, WIDE_CHUNKS)}
+        more |= {FLIPPED: flipped}
+        choice = Registers(
+            choices,
+            level,
+            tall,
+            taps_inside=TAPS in order,
+            swept=SWEPT in order,
+            in_vectors=VECTOR_LOADS in order,
+            in_pairs=PAIRS in order,
+            wide=WIDE_CHUNKS in order,
+        )
         way = Way(registers, parameter_names(p), choice)
         tuning = OVER_PIXELS if flipped else TUNING
         yield Form("registers", (*traits, *chosen(more)), way, tuning)

@@ -14,7 +14,7 @@ from itertools import product
 
 from ir.core.nodes import Expr, Level, Program
 from ir.core.size import named
-from ir.instructions.dot_products import LANES
+from ir.instructions.entries.dot_products import LANES
 from ir.instructions.table import DOTS
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy

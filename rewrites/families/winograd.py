@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from ir.core.nodes import Expr, Level, Program, Slide
-from ir.core.size import Size, named
+from ir.core.size import named
 from rewrites.analysis.affine_access import NoAccess
-from rewrites.engine.places import of_array, of_part
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
@@ -31,28 +30,26 @@ from rewrites.kernels.each_kernel import divided, remaining, wherever
 from rewrites.kernels.register_block import on_reduction
 from rewrites.laws.reductions import release_init
 from rewrites.nest.captures_as_operands import carried
-from rewrites.nest.labels import labels
 from rewrites.nest.named_nest import arranged, standing
-from rewrites.nest.named_views import stored, stored_as
+from rewrites.nest.named_views import stored
 from rewrites.nest.normal_form import normalise
 from rewrites.nest.rows_in_windows import Rows, slid_along
 from rewrites.nest.spine import inside, nest
 from rewrites.nest.sums_of_products import Products as Sums
 from rewrites.nest.sums_of_products import products
 from rewrites.nest.window_nest import Windowed, windowed
-from rewrites.storing.constant_panels import panels
 from rewrites.storing.one_reduction_each import separate
 from rewrites.storing.stored_views import Choices
 from rewrites.transforms.elementwise_kernels import elementwise
 from rewrites.transforms.epilogue import or_apart
 from rewrites.transforms.fused_kernel import Fused, in_one_kernel, kernels_of
-from rewrites.transforms.matrix_kernels import tidied, transform_kernel
-from rewrites.transforms.sums_over_tiles import by_tiles, over_lines
+from rewrites.transforms.matrix_kernels import transform_kernel
+from rewrites.transforms.stored_stages import kernels_in_panels, stored_stages
+from rewrites.transforms.sums_over_tiles import by_numbered_tiles, over_lines
+from rewrites.transforms.tile_lanes import Lanes, lanes_of
 from rewrites.transforms.tile_transforms import (
-    beneath,
     on_made,
     one_stage,
-    three_stages,
     transformed_tiles,
     two_stages,
 )
@@ -80,7 +77,7 @@ def winograd(params: frozenset[str], form: Winograd) -> Strategy:
     made = form.products
     if made is None:
         return seq(_transformed(params, elementwise(form.m)), _rest(params, Registers(Choices())))
-    lowered = seq(_tiles_of_sums, _planes, partial(_lowered, params, form.m, made))
+    lowered = partial(_by_transforms, params, form.m, made)
     if isinstance(made, Fused):
         one = Registers(Choices(panel=made.panel), made.level)
         return seq(_transformed(params, lowered), _rest(params, one))
@@ -100,11 +97,18 @@ def _rest(params: frozenset[str], form: Registers) -> Strategy:
     return remaining(partial(registers_kernel, params, form))
 
 
-def _tiles_of_sums(e: Expr) -> Rewritten | None:
-    """The term e with its sums over whole images as sums over their tiles, by the law `by_tiles`; e
-    itself where the law does not apply."""
-    tiled = attempt(over_lines(by_tiles()))
-    return stage("sums over images as sums over their tiles", tiled)(e)
+def _by_transforms(params: frozenset[str], m: int, form: Products, e: Expr) -> Rewritten | None:
+    """The kernel e lowered to transforms, in tiles of m a side, and products between them in the
+    form `form`."""
+    lowered = partial(_lowered, params, m, form, lanes_of(e))
+    return seq(_tiles_of_sums(m), _planes, lowered)(e)
+
+
+def _tiles_of_sums(m: int) -> Strategy:
+    """The strategy that turns sums over whole images into sums over their tiles, of m elements a
+    side, by the law `by_numbered_tiles`; nothing is done where the law does not apply."""
+    tiled = attempt(over_lines(by_numbered_tiles(side=m)))
+    return stage("sums over images as sums over their tiles", tiled)
 
 
 def _planes(e: Expr) -> Rewritten | None:
@@ -136,17 +140,20 @@ def _holds_others(p: Sums, found: Sequence[Rows]) -> bool:
     return any(i not in ours for i in reached[-len(ours) :])
 
 
-def _lowered(params: frozenset[str], m: int, form: Products, e: Expr) -> Rewritten | None:
+def _lowered(
+    params: frozenset[str], m: int, form: Products, lanes: Lanes, e: Expr
+) -> Rewritten | None:
     w = windowed(e)
-    return seq(transformed_tiles(m, w), _stages(params, form, w))(e)
+    return seq(transformed_tiles(m, w), _stages(params, form, w, lanes))(e)
 
 
-def _stages(params: frozenset[str], form: Products, w: Windowed) -> Strategy:
+def _stages(params: frozenset[str], form: Products, w: Windowed, lanes: Lanes) -> Strategy:
     """The strategy that lowers the transforms of the nest w and the products between them, fused or
-    stored as the form says. `params` are the names of the program's parameters."""
+    stored as the form says. `params` are the names of the program's parameters, and vectors of
+    stored transforms go over `lanes`."""
     if isinstance(form, Fused):
         return _fused(form, w)
-    return _stored(form.choices.panel, w)
+    return stored_stages(form.choices.panel, w, Lanes() if w.own else lanes)
 
 
 def product_kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewritten | None:
@@ -155,47 +162,6 @@ def product_kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -
     if isinstance(form, Registers):
         return registers_kernel(params, form, e)
     return blocked_kernel(params, form, e)
-
-
-def _taps(panel: Size, d: int, by_step: bool = False) -> Strategy:
-    """The strategy that transforms kernels and stores them in panels of `panel` rows, before any
-    run if they are constant. `d` is the number of dimensions that windows slide along. In a panel
-    channels lie inside the points of the transform, or, with `by_step`, around them."""
-    packed = panels(d + 2, panel, made=beneath(transform_kernel(2, None)), by_step=by_step)
-    return stage("kernels transformed, in panels", packed)
-
-
-def _stored(panel: Size, w: Windowed) -> Strategy:
-    """The strategy that makes each stage of the nest w (the transforms, the products, the results)
-    a kernel of its own, with the transform's points outermost in what is stored; kernels are stored
-    in panels of `panel` rows."""
-    d, own, tiles = w.d, w.own, w.outer - w.own
-    data = stored_as(
-        labels(own=own, tiles=tiles, points=d),
-        ("points", "own", "tiles"),
-        transform_kernel(own + tiles + 1, named("vi")),
-    )
-    kernels = stored_as(
-        labels(own=own, kernels=1, points=d, channels=1),
-        ("points", "own", "channels", "kernels"),
-        transform_kernel(own + 2, None),
-    )
-    data, kernels = stage("data transformed", data), stage("kernels transformed", kernels)
-    apart = of_array(seq(of_part(0, data), of_part(1, kernels))) if own else of_array(data)
-    maps = standing(own=own, tiles=tiles, kernels=1, points=d)
-    packed = maps if own else maps.at("kernels", of_array(_taps(panel, d)))
-    sums = (
-        packed.order("points", "own", "tiles", "kernels")
-        .then(tidied)
-        .merge("tiles")
-        .exchange("tiles", "kernels")
-        .then(tidied)
-    )
-    laid = stored_as(sums.labels, ("points", "own", "tiles", "kernels"), tidied)
-    matrices = stage("products: a matrix product for each point", seq(sums, inside(laid)))
-    products = on_made(seq(apart, matrices))
-    results = stage("results transformed", transform_kernel(own + tiles + 1, named("vo")))
-    return seq(three_stages(w.outer, own), inside(products), results)
 
 
 def _fused(form: Fused, w: Windowed) -> Strategy:
@@ -209,7 +175,7 @@ def _fused(form: Fused, w: Windowed) -> Strategy:
         )
     data = stage("data transformed", stored(transform_kernel(w.outer + 1, named("vi"))))
     divided = one_stage(w.outer) if form.whole else seq(two_stages(w.outer), inside(on_made(data)))
-    packed = kernels_of(_taps(form.panel, w.d, by_step=True))
+    packed = kernels_of(kernels_in_panels(form.panel, w.d, by_step=True))
     kernels = standing(tiles=w.outer, kernels=1).at("kernels", packed)
     return seq(divided, kernels, in_one_kernel(form.level, w.outer, w.d))
 

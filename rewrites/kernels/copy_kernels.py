@@ -28,7 +28,7 @@ from rewrites.laws.vectors import vectorize_map
 from rewrites.nest.named_nest import picked, standing
 from rewrites.nest.spine import body, computed, inside, loops, nest, sequential
 
-BESIDE = 4  # neighbours that a work-item copies
+BESIDE = (8, 4)  # neighbours that a work-item copies, as many as divide what is stored
 SHARED = (32, 64, 128)  # work-items that are as many as a GPU runs in step, or a few times as many
 
 
@@ -42,9 +42,8 @@ def unfolded(e: Expr) -> Rewritten | None:
 def by_elements(e: Expr) -> Rewritten | None:
     """The kernel e, which has no sums, lowered with a work-item for a few neighbouring elements of
     what is stored, whatever dimensions that has: a GPU then writes whole lines."""
-    neighbours = seq(
-        attempt(vectorize_map(v=BESIDE)), inside(to_parallel(level=Level.GLOBAL, dim=0))
-    )
+    vectors = attempt(choice(*(vectorize_map(v=v) for v in BESIDE)))
+    neighbours = seq(vectors, inside(to_parallel(level=Level.GLOBAL, dim=0)))
     each = seq(choice(map_after_view(), copy()), neighbours)
     flat = flattened(depth(type_of(e)), each)
     return stage("a kernel that copies, a work-item a few elements", flat)(e)

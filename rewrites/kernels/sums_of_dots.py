@@ -1,4 +1,5 @@
-"""Sums of products of bytes, in which a work-item makes four products by one instruction."""
+"""Sums of products of bytes, in which one instruction makes several products: four by a dot
+product, or two that CPUs add in pairs."""
 
 # key: e term
 
@@ -6,21 +7,23 @@ from functools import partial
 from math import prod
 
 from ir.core.nodes import Expr, Map, Reduce
-from ir.core.size import Size
-from ir.core.type_rules import type_of
+from ir.core.size import Size, named
+from ir.core.type_rules import size_of, type_of
 from ir.core.types import depth
-from ir.instructions.dot_products import LANES
+from ir.instructions.entries.dot_products import LANES
 from ir.instructions.entry import Alone
 from rewrites.analysis.binder_names import value_of
 from rewrites.engine.places import of_function, of_rest, of_start, of_value
 from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
-from rewrites.engine.strategy import attempt, choice, seq
+from rewrites.engine.strategy import attempt, choice, seq, when
 from rewrites.kernels.register_block import (
     SHORT,
+    innermost_reduction,
     on_reduction,
     operand_terms,
+    split_innermost,
     trips,
     unrolled_spine,
     weight,
@@ -31,6 +34,8 @@ from rewrites.laws.vectors import vectorize_map
 from rewrites.nest.named_views import exchanged
 from rewrites.nest.spine import body, inside, strip
 from rewrites.number_laws.instructions import instruct
+from rewrites.number_laws.pairs_of_products import sum_in_pairs
+from rewrites.number_laws.units import round_fold
 
 
 def sums_of_dots(entry: Alone, v: Size, across: bool = False) -> Strategy:
@@ -88,3 +93,27 @@ def _refuse(entry: Alone) -> Strategy:
         )
 
     return refused
+
+
+def chunks_of_pairs(e: Expr) -> Rewritten | None:
+    """The nest of sums e with its innermost sum cut into chunks of k steps, whose products are
+    added in pairs. An innermost sum of few steps, an odd number of them, is spelled out in pairs
+    instead if it is inside another sum, which is then cut. Refused if the sums are not of ints."""
+    short = stage("few steps in pairs", innermost_reduction(when(_is_odd, sum_in_pairs())))
+    if len(trips(e)) > 1 and short(e) is not None:
+        return seq(short, split_innermost(named("k")))(e)
+    even = stage("an even number of steps", innermost_reduction(attempt(round_fold(k=2))))
+    pairs = stage("steps in pairs", innermost_reduction(choice(sum_in_pairs(), _no_pairs)))
+    cut = seq(split_innermost(named("k")), split_innermost(2, told_as="two"))
+    return seq(even, cut, pairs)(e)
+
+
+def _is_odd(e: Expr) -> bool:
+    n = size_of(e.xs) if isinstance(e, Reduce) else 0
+    return isinstance(n, int) and n % 2 == 1
+
+
+def _no_pairs(e: Expr) -> Rewritten | None:
+    raise Refused(
+        f"expected sums of ints, in which `pairs` adds two products at once; found {shown(e)}"
+    )

@@ -120,6 +120,13 @@ class Nest:
         count = self.count(name)
         return self._with(self.labels.replaced(name, *(Label(inner, count) for inner in new)))
 
+    def called_each(self, name: str, **counts: int) -> "Nest":
+        """The nest with names of their own for the neighbouring maps called `name`: as many as
+        `counts` says, outermost first."""
+        if sum(counts.values()) != self.count(name):
+            raise ValueError(f"expected {self.count(name)} maps {name}, found counts {counts}")
+        return self._with(self.labels.replaced(name, *(Label(n, k) for n, k in counts.items())))
+
     def grouped(self, name: str, *names: str) -> "Nest":
         """The nest with one name, `name`, for neighbouring maps, which have the names `names` so
         far."""

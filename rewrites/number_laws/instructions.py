@@ -31,6 +31,7 @@ from rewrites.analysis.binder_names import element_of
 from rewrites.analysis.matching import instance, taken_apart
 from rewrites.analysis.number_parts import HIGH, LOW, LOW_SHARE, is_part
 from rewrites.engine.rule import rule
+from rewrites.laws.vectors import retype
 from rewrites.laws.views import beneath_maps
 
 
@@ -174,7 +175,8 @@ def _on_elements(arrays: tuple[Expr, ...], old: tuple[Var, ...], g: Expr) -> Exp
     if isinstance(elem_of(arrays[0]), Array):
         body = _on_elements(tuple(new), old, g)
     else:
-        body = substitute(g, {v.name: w for v, w in zip(old, new, strict=True)})
+        renamed = substitute(g, {v.name: w for v, w in zip(old, new, strict=True)})
+        body = retype(renamed, {w.name: w.type for w in new})
     pattern: Pattern = new[0] if len(new) == 1 else tuple(new)
     return Map(Lam(pattern, body), arrays[0] if len(arrays) == 1 else Zip(arrays))
 

@@ -26,10 +26,10 @@ from rewrites.laws.vectors import retyped
 UNIT = 2.0**23  # machine epsilons of a number
 
 
-def operand_type(name: str) -> Scalar:
-    """The type of the numbers that the named instruction multiplies."""
-    first, *_ = variables(TABLE[name].program.pattern)
-    (t,) = leaves(type_of(first))
+def operand_type(name: str, operand: int = 0) -> Scalar:
+    """The type of the numbers that the named instruction multiplies, in its first operand or in the
+    one of this number."""
+    (t,) = leaves(type_of(variables(TABLE[name].program.pattern)[operand]))
     assert isinstance(t, Scalar)
     return t
 

@@ -24,13 +24,17 @@ tidied: Strategy = exhaust(choice(fewest_transposes(), *(r() for r in SIMPLER)))
 """Views simplified, permutations of dimensions among them."""
 
 
-def transform_kernel(n: int, v: Size | None) -> Strategy:
-    """The strategy that puts the n maps around a transform over work-items, the innermost in
-    vectors of v if its length allows; there are no vectors if v is None."""
+def transform_kernel(n: int, v: Size | None, lanes: int | None = None) -> Strategy:
+    """The strategy that puts the n maps around a transform over work-items, one of them in vectors
+    of v if its length allows: the innermost, or the one at the position `lanes`, which then becomes
+    the innermost. There are no vectors if v is None."""
+    last = max(n - 1, 0)
 
     def run(e: Expr) -> Rewritten | None:
-        maps = standing(outer=max(n - 1, 0), innermost=min(n, 1))
-        if v and _in_vectors(nest(e)[:n][-1]):
+        at = last if lanes is None else lanes
+        maps = standing(before=at, innermost=min(n, 1), after=last - at)
+        maps = maps.order("before", "after", "innermost").grouped("outer", "before", "after")
+        if v and _in_vectors(nest(e)[:n][at]):
             maps = maps.on("innermost", vectorize_map(v=v), "in vectors")
         return over(
             maps.inside(stage("a transform in registers", in_registers)),

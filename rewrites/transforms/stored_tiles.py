@@ -1,5 +1,6 @@
-"""Sums over images as sums over their tiles, whose operands are stored for the tiles of an
-instruction: windows with planes beside each other, and kernels as lanes hold them."""
+"""Sums over images as sums over their tiles, whose operands may be stored for the tiles of an
+instruction: what windows slide along with tiles beside each other, and kernels as lanes hold
+them."""
 
 # key: e term, xs gs arrays
 
@@ -27,14 +28,17 @@ from rewrites.storing.fragment_order import in_fragments
 from rewrites.transforms.sums_over_tiles import by_numbered_tiles, by_parts_of_tiles, over_lines
 
 
-def tiles_of_sums(side: int, rows: Fragment, part: Size | None = None) -> Strategy:
+def tiles_of_sums(
+    side: int, rows: Fragment, part: Size | None = None, *, tiled: bool, laid: bool
+) -> Strategy:
     """The strategy that turns sums over images into sums over their tiles, of `side` elements a
-    side. If `part` is given, these are made in parts, of `part` tiles each, which are stored. The
-    array that windows slide along is stored with as many tiles beside each other as an instruction
-    takes steps, and the kernels as its lanes hold them: in the layout `rows`. Refused where the law
-    of tiles does not apply."""
+    side. If `part` is given, these are made in parts, of `part` tiles each, which are stored. With
+    `tiled` the array that windows slide along is stored, with as many tiles beside each other as an
+    instruction takes steps; with `laid` the kernels are stored as its lanes hold them: in the
+    layout `rows`. Refused where the law of tiles does not apply."""
     steps, _ = rows.sides
     law = by_numbered_tiles(side=side) if part is None else by_parts_of_tiles(side=side, part=part)
+    parts = skip if part is None else _parts_stored
 
     def run(e: Expr) -> Rewritten | None:
         done = over_lines(law)(e)
@@ -44,8 +48,9 @@ def tiles_of_sums(side: int, rows: Fragment, part: Size | None = None) -> Strate
                 f"each side than there are windows along it; found {shown(e)}"
             )
         xs, gs = _closed(done[0])
-        layouts = (at(xs, _laid(part, partial(_beside, steps))), at(gs, _laid(part, in_lanes)))
-        kept = seq(*layouts, skip if part is None else _parts_stored)(done[0])
+        stored_tiled = at(xs, _laid(part, partial(_beside, steps))) if tiled else skip
+        stored_laid = at(gs, _laid(part, in_lanes)) if laid else skip
+        kept = seq(stored_tiled, stored_laid, parts)(done[0])
         if kept is None:
             raise Refused(
                 f"expected the number of tiles of {side} a side to be a multiple of {steps}, the "
@@ -56,7 +61,7 @@ def tiles_of_sums(side: int, rows: Fragment, part: Size | None = None) -> Strate
     def in_lanes(xs: Expr) -> Rewritten | None:
         return in_fragments(rows, depth(type_of(xs)))(xs)
 
-    return stage("sums over images as sums over their tiles, which are stored", run)
+    return stage("sums over images as sums over their tiles", run)
 
 
 def _closed(e: Expr) -> tuple[Place, Place]:

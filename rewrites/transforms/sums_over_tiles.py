@@ -31,19 +31,6 @@ from rewrites.nest.rows_in_windows import Rows, slid_along
 from rewrites.nest.spine import inside
 from rewrites.nest.sums_of_products import Products, products
 
-SIDES = (4, 3, 2)  # of tiles, the best first: a transform's points grow with them, and its error
-
-
-@rule("map … (Σ over i of x[w + i] g[i])  =  map … (Σ over a, t of x[w + T t + a] g[T t + a])")
-def by_tiles(e: Map) -> Expr | None:
-    """Sums of products over whole images become sums over the places of a tile, and over all tiles.
-
-    The law applies only where windows have more places than there are windows, and nothing but
-    places is summed up. The tiles' sides divide those of the image. Maps over dimensions that only
-    the image has, such as channels, become the outermost ones, and maps over windows follow.
-    """
-    return _rewritten(e, _side, _by_tiles)
-
 
 @rule(
     "map … (Σ over i of x[w + i] g[i])  =  map … (Σ over a, t of x[w + T t + a] g[T t + a]),"
@@ -54,7 +41,10 @@ def by_numbered_tiles(e: Map, side: Size) -> Expr | None:
     length `side`, and over all tiles; the tiles are counted in one dimension, which a convolution
     has for its channels.
 
-    Tiles that reach beyond the image have zeros there.
+    The law applies only where windows have more places than there are windows, and nothing but
+    places is summed up. Tiles that reach beyond the image have zeros there. Maps over dimensions
+    that only the image has, such as channels, become the outermost ones, and maps over windows
+    follow.
     """
     return _rewritten(e, _of(side), lambda p, found, n: _summed(_numbered(p, found, n)))
 
@@ -73,8 +63,11 @@ def over_lines(law: Strategy) -> Strategy:
     """The strategy that applies `law`, one of this file's laws, to a nest. If it does not apply, it
     is tried again after each dimension that counts all pixels of an image has become two: lines,
     and pixels of a line."""
-    lines = seq(everywhere(transpose_joined()), normalise)
     return choice(inside(law), seq(lines, inside(law)))
+
+
+lines: Strategy = seq(everywhere(transpose_joined()), normalise)
+"""Each dimension that counts all pixels of an image as two: lines, and pixels of a line."""
 
 
 def _of(side: Size) -> "Side":
@@ -117,11 +110,6 @@ def _is_long(e: Expr, p: Products, found: list[Rows], side: Side) -> bool:
     )
 
 
-def _side(n: int) -> int | None:
-    """The side of tiles that fill a dimension of n places; None if no side does."""
-    return next((side for side in SIDES if n % side == 0 and n > side), None)
-
-
 @dataclass(frozen=True, slots=True)
 class _Tiled:
     """Products over tiles: the array xs that windows slide along and the kernels gs, each with
@@ -134,10 +122,6 @@ class _Tiled:
     windows: tuple[int, ...]
     kernels: tuple[int, ...]
     sides: tuple[int, ...]
-
-
-def _by_tiles(p: Products, found: list[Rows], side: Side) -> Expr:
-    return _summed(_tiled(p, found, side))
 
 
 def _numbered(p: Products, found: list[Rows], side: Side) -> _Tiled:

@@ -1,4 +1,5 @@
-"""The instructions of a table that multiply bytes of the types that a program has."""
+"""The instructions of a table that multiply bytes of the types that a program has, and whether it
+has narrow numbers at all."""
 
 # key: p program, t type
 
@@ -9,6 +10,7 @@ from ir.core.nodes import Program
 from ir.core.terms import variables
 from ir.core.types import CHAR, UCHAR, Scalar, Type, Vector, leaves
 from ir.instructions.entry import Alone, Entry
+from rewrites.number_laws.widening import NARROW
 
 
 def of_its_bytes(p: Program, table: Mapping[str, Entry] | Mapping[str, Alone]) -> Iterator[str]:
@@ -26,6 +28,13 @@ def of_its_bytes(p: Program, table: Mapping[str, Entry] | Mapping[str, Alone]) -
 def has_bytes(p: Program) -> bool:
     """True if a program has bytes as inputs."""
     return bool(_bytes(p, False))
+
+
+def has_narrow(p: Program) -> bool:
+    """True if a program has numbers as inputs that are narrower than floats, which hold them
+    exactly."""
+    inputs = (leaves(param.var.type) for param in p.params if not param.const)
+    return any(t in NARROW for types in inputs for t in types)
 
 
 def _bytes(p: Program, const: bool) -> set[Scalar | Vector]:

@@ -46,6 +46,7 @@ class Trait:
     to each other read elements next to each other. `tile`: the results a side of
     a transformed tile. `instruction`: the name of the one that makes products. `loses`: the largest
     relative error of a product, if numbers of fewer bits are multiplied than the program's.
+    `loses_in_sums`: the relative error of a sum of random numbers, if additions cut bits off.
     `largest`: the largest number that may be multiplied.
     """
 
@@ -55,10 +56,11 @@ class Trait:
     weight: float = 1.0
     staged: bool = False  # tiles are copied to local memory
     alone: bool = False  # a work-item does by itself, in turns, what a work-group could share
-    neighbours: bool = False  # neighbouring work-items read neighbouring elements
+    neighbours: bool = False  # neighbouring work-items share a group, or read neighbouring elements
     tile: int | None = None  # results a side of a transformed tile
     instruction: str | None = None  # of the table, which a device may have or not
     loses: float = 0.0  # of each product, at most, by numbers of fewer bits
+    loses_in_sums: float = 0.0  # of a sum of random numbers, where additions cut bits off
     largest: float = inf  # number that may be multiplied: larger ones overflow
 
 
@@ -137,6 +139,11 @@ class Form:
         return frozenset(t.instruction for t in self.traits if t.instruction is not None)
 
     @property
+    def loses_in_sums(self) -> float:
+        """The relative error of the form's sums of random numbers, where additions cut bits off."""
+        return max((trait.loses_in_sums for trait in self.traits), default=0.0)
+
+    @property
     def loses(self) -> float:
         """The largest relative error of a product in this form, because it multiplies numbers of
         fewer bits than the program does; 0 if it does not."""
@@ -148,19 +155,19 @@ class Form:
         infinite, and results with them."""
         return min((trait.largest for trait in self.traits), default=inf)
 
-    def weight(self, dedicated_local: bool) -> float:
+    def weight(self, *, on_gpu: bool, dedicated_local: bool) -> float:
         """The share of tries that this form has, relative to the other forms of its family.
 
         On devices whose local memory is ordinary memory (`dedicated_local` false), forms that copy
-        to it are tried less often. On other devices, forms whose work-items do much by themselves
-        are tried less often, and those whose neighbouring work-items read neighbouring elements
-        more often.
+        to it are tried less often. On GPUs, phones' too (`on_gpu`), forms whose work-items do much
+        by themselves are tried less often, and those whose neighbouring work-items share a group or
+        read neighbouring elements more often.
         """
         staged = any(trait.staged for trait in self.traits) and not dedicated_local
-        alone = any(trait.alone for trait in self.traits) and dedicated_local
+        alone = sum(trait.alone for trait in self.traits) if on_gpu else 0
         rate = STAGED_WHERE_LOCAL_IS_ORDINARY if staged else 1.0
-        rate *= ALONE_ON_A_GPU if alone else 1.0
-        side_by_side = any(trait.neighbours for trait in self.traits) and dedicated_local
+        rate *= ALONE_ON_A_GPU**alone  # traits of such groups have weights for CPUs
+        side_by_side = any(trait.neighbours for trait in self.traits) and on_gpu
         rate *= NEIGHBOURS_ON_A_GPU if side_by_side else 1.0
         return rate * prod(trait.weight for trait in self.traits)
 

@@ -35,10 +35,11 @@ OF_PATCHES = Tuning(
     },
     sides=Sides(pixels=("tx", "ty", "tp"), channels=("tr", "sr")),
 )
+MOST_SLICES = 4
 # Slices by steps alone are at least two: with one, forms whose sums go on are the same.
 _SLICES = {
-    Slices.STEPS: Parameter("slices of a group along the steps of a chunk", (2, 4)),
-    Slices.TAPS: Parameter("slices of a group along the steps of a chunk", (1, 2, 4)),
+    Slices.STEPS: Parameter("slices of a group along the steps of a chunk", (2, MOST_SLICES)),
+    Slices.TAPS: Parameter("slices of a group along the steps of a chunk", (1, 2, MOST_SLICES)),
 }
 
 

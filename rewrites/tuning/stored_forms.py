@@ -21,7 +21,7 @@ RELAID = Trait(
 )
 FLIPPED = Trait("flipped", "vectors go over pixels instead of channels", weight=0.5)
 AHEAD = Trait("ahead", "the next chunk is loaded while this one is used")
-ITEMS = Trait("items", "work-items on their own, in no groups")
+ITEMS = Trait("items", "work-items on their own, in no groups", neighbours=True)
 
 TRAITS: dict[Windows, tuple[Trait, ...]] = {
     Windows.NONE: (),

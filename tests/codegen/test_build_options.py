@@ -7,7 +7,7 @@ from importlib.resources import files
 import pytest
 
 from codegen.runtime.build_options import build_options
-from ir.instructions.dot_products import ARM, ARM_EXTENSION, KHRONOS, NVIDIA
+from ir.instructions.entries.dot_products import ARM, ARM_EXTENSION, KHRONOS, NVIDIA
 from ir.instructions.table import DOTS
 
 

@@ -9,7 +9,7 @@ import pyopencl as cl
 import pytest
 
 from codegen.runtime.built_program import KEPT
-from codegen.runtime.direct_launch import loader
+from codegen.runtime.c_calls import loader
 from codegen.runtime.queue import Recorded
 from codegen.runtime.results import RunFailed
 from codegen.runtime.series import MOST, Series, launched

@@ -10,10 +10,10 @@ from codegen.compile import generate
 from codegen.index.condition import NEVER, less, substitute_in
 from codegen.index.index import Index, var
 from codegen.memory.unrolled_registers import layouts, spelled_loops
+from codegen.opencl.address_names import Naming
 from codegen.opencl.constant_folding import Folding, folded
 from codegen.opencl.expression_text import Expressions, Facts
 from codegen.opencl.memory_names import spellings
-from codegen.opencl.name_addresses import Naming
 from codegen.opencl.text_patterns import Varying
 from codegen.tree.statements import (
     Apply,

@@ -75,6 +75,8 @@ def about(body: str, **changes: Any) -> set[Kind]:
 
 
 ID = "const int i = get_global_id(0);"
+X, XB = "const __global float *", "(const __global char *)x"
+Y, YB = "__global float *", "(__global char *)y"
 FINE = {
     "copy": f"{ID} y[i] = x[i];",
     "comments": f"// y[0] =\n {ID} y[i] = x[i]; // }}\n// end\n",
@@ -85,6 +87,10 @@ FINE = {
     "vectors": f"{ID} if (i < 4) {{ *(__global float4 *)&y[i * 4] = vload4(i, x); }}",
     "unaligned vectors": f"{ID} if (i < 4) {{ vstore3(vload3(0, x + i * 4 + 1), 0, y + i * 4); }}",
     "vectors at a sum": f"{ID} if (i < 4) {{ *(__global float4 *)(y + i * 4) = vload4(i, x); }}",
+    "bytes": f"{ID} *({Y})({YB} + (uint)(i * 4)) = *({X})({XB} + (uint)(60 - i * 4));",
+    "vectors at bytes": f"{ID} if (i < 4) {{ vstore3(vload3(0, ({X})({XB} + (uint)(i * 16 + 4))),"
+    f" 0, ({Y})({YB} + (uint)(i * 16))); }}",
+    "choice of bytes": f"{ID} y[i] = *({X})({XB} + (uint)(i >= 1 ? i * 4 - 4 : 0));",
     "tile": f"{TILE} {LID} {GRP} tile[lid0] = x[grp0 * 4 + lid0]; barrier(CLK_LOCAL_MEM_FENCE);"
     " y[grp0 * 4 + lid0] = tile[3 - lid0];",
     "tile in a loop": f"{TILE} {LID} {GRP} float a = 0.0f; for (int k = 0; k < 4; ++k) {{"
@@ -92,6 +98,15 @@ FINE = {
     " barrier(CLK_LOCAL_MEM_FENCE); } y[grp0 * 4 + lid0] = a;",
     "a loop in each branch": f"{ID} float a = 0.0f; if (i < 8) {{ for (int k = 0; k < 2; ++k) {{"
     " a = a + x[k]; } } else { for (int k = 0; k < 16; ++k) { a = a + x[k]; } } y[i] = a;",
+    "an index that walks": f"{ID} float a = 0.0f;"
+    " for (int k = 0, at = i; k < 2; ++k, at -= 1) { if (at >= 0) { a = a + x[at]; } } y[i] = a;",
+    "a walk in each branch": f"{ID} float a = 0.0f;"
+    " for (int k = 0, at = 0; k < 2; ++k, at += 3) { if (i < 3) {"
+    " for (int n = 0; n < 5; ++n, at += 1) { a = a + x[at]; } } else {"
+    " for (int n = 0; n < 5; ++n, at += 1) { } } } y[i] = a;",
+    "an index that walks with two loops": f"{ID} float a = 0.0f;"
+    " for (int k = 0, at = 15; k < 4; ++k, at -= 2) {"
+    " for (int n = 0; n < 2; ++n, at -= 1) { a = a + x[at]; } } y[i] = a;",
     "wide": f"{ID} const long j = (long)i * 3000000000L; y[i] = x[j / 3000000000L];",
 }
 
@@ -138,6 +153,34 @@ UNSAFE = {
         f"{ID} if (i < 4) {{ *(__global float4 *)(y + i * 4 + 4) = vload4(0, x); }}",
         Kind.BOUNDS,
     ),
+    "a walk beyond": (
+        f"{ID} for (int k = 0, at = i; k < 2; ++k, at += 1) {{ float a = x[at]; }}",
+        Kind.BOUNDS,
+    ),
+    "a walk below": (
+        f"{ID} float a = 0.0f; for (int k = 0, at = 15; k < 4; ++k, at -= 1) {{"
+        " for (int n = 0; n < 2; ++n, at -= 2) { a = a + x[at]; } }",
+        Kind.BOUNDS,
+    ),
+    "a walk to one cell": (
+        f"{ID} for (int k = 0, at = i; k < 2; ++k, at -= 1) {{ if (at >= 0) {{ y[at] = 0.0f; }} }}",
+        Kind.RACE,
+    ),
+    "a walk out of the ints": (
+        f"{ID} for (int k = 0, at = 0; k < 3; ++k, at += 1000000000) {{ }}",
+        Kind.OVERFLOW,
+    ),
+    "bytes beyond": (f"{ID} y[i] = *({X})({XB} + (uint)(i * 4 + 4));", Kind.BOUNDS),
+    "bytes before": (f"{ID} y[i] = *({X})({XB} + (i * 4 - 4));", Kind.BOUNDS),
+    "bytes between": (f"{ID} y[i] = *({X})({XB} + (uint)(i * 2));", Kind.ALIGNMENT),
+    "a vector between": (
+        f"{ID} if (i < 4) {{ y[i] = vload3(0, ({X})({XB} + i)).s0; }}",
+        Kind.ALIGNMENT,
+    ),
+    "bytes of others": (
+        f"{ID} if (i < 8) {{ vstore2(vload2(0, x), 0, ({Y})({YB} + i * 4)); }}",
+        Kind.RACE,
+    ),
     "overflow": (f"{ID} const int j = i * 200000000; y[i] = x[j / 200000000];", Kind.OVERFLOW),
     "a long too large": (f"{ID} const int j = (long)i * 3000000000L; y[i] = 0.0f;", Kind.OVERFLOW),
     "rounding of what is negative": (f"{ID} y[i] = x[(i - 3) / 16];", Kind.DIVISION),
@@ -157,6 +200,19 @@ NOT_PRINTED = {
     "while": "while (1) { }",
     "a call": f"{ID} y[i] = printf(1);",
     "an atomic": "atomic_add(y, 1);",
+    "a pointer of another space": f"{ID} y[i] = *({X})((__local char *)x + i * 4);",
+    "a pointer of another type": f"{ID} y[i] = *({X})((const __global short *)x + i * 4);",
+    "a pointer to ints": f"{ID} y[i] = vload2(0, (const __global int *)({XB} + i * 4)).s0;",
+    "a choice of pointers": f"{ID} y[i] = vload2(0, ({X})({XB} + (i >= 1 ? 4 : 0))).s0;",
+    "a pointer as a number": f"{ID} y[i] = ({X})({XB} + i * 4);",
+    "a walk under a test": f"{ID} for (int k = 0, at = 0; k < 2; ++k) {{ if (i < 3) {{"
+    " for (int n = 0; n < 2; ++n, at += 1) { } } float a = x[at]; }",
+    "a step of a number": f"{ID} const int at = 0; for (int k = 0; k < 2; ++k, at += 1) {{ }}",
+    "a step of a register": f"{ID} int at = 0; for (int k = 0; k < 2; ++k, at += 1) {{ }}",
+    "a step that is a product": f"{ID} for (int k = 0, at = 0; k < 2; ++k, at *= 2) {{ }}",
+    "a step that varies": f"{ID} for (int k = 0, at = 0; k < 2; ++k, at += i) {{ }}",
+    "a walk that is set": f"{ID} for (int k = 0, at = 0; k < 2; ++k, at += 1) {{ at = 3; }}",
+    "a walk after its loop": f"{ID} for (int k = 0, at = 0; k < 2; ++k) {{ }} y[i] = x[at];",
     "a loop that runs down": "for (int k = 3; k >= 0; --k) { }",
     "a counter that is set": "for (int k = 0; k < 4; ++k) { k = 3; }",
     "an index that is read": f"{ID} int j = 3; y[j] = x[i];",
@@ -180,7 +236,7 @@ NOT_PRINTED = {
     "a comment before what is no token": f"{ID} // y[i] = x[i];\n @",
     "inline assembly": '__asm__("");',
     "a directive": "\n#define y x\n",
-    "a pointer to others": f"{ID} *(__global int *)&y[i] = 3;",
+    "a pointer to whole numbers": f"{ID} *(__global int *)&y[i] = 3;",
     "a pointer to the whole": f"{ID} *(__global float4 *)(y) = 3;",
     "a pointer turned round": f"{ID} *(__global float4 *)(i + y) = 3;",
     "a pointer as a value": f"{ID} y[i] = y;",

@@ -1,6 +1,7 @@
 """Tests of the work that kernels do (loads, operations, traffic), counted on terms: compared with
 counts by hand, and with counts on kernel texts."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from explore.space.kernel_features import Done, done_at, features_at
 from explore.space.lowering import bound
 from explore.space.lowering import lowering as lowered
 from explore.space.occupancy import use_at
-from explore.space.rough_cost import estimate
+from explore.space.rough_cost import ESTIMATE, MOBILE, estimate
 from ir.core.nodes import Program
 from ir.parse import parse, parse_file
 
@@ -211,3 +212,18 @@ def test_reuse_is_what_a_block_of_registers_has(device: Profile) -> None:
     assert many["bytes moved"] < few["bytes moved"]
     # 14 work-items keep both cores of a CPU busy, and leave a GPU idle.
     assert (estimate(many, device) < estimate(few, device)) == (device is CPU)
+
+
+def test_arrays_leave_less_room_where_padding_is_tested() -> None:
+    low = lowered(LAYER, "registers", "items")
+    stored = lowered(LAYER, "registers", "padded items")
+    point = {"tr": 2, "tx": 4, "v": 4, "k": 1}  # 44 words in arrays
+    device = replace(MALI_G72, array_words=(1 << 16, 1 << 16))
+    for form, sides, factor in ((low, 4, 4), (stored, 0, 1)):
+        known = quantities(form.program)
+        found = dict(features_at(known, point, MALI_G72, {})[-1])
+        assert found["padded sides"] == sides
+        assert found["private bytes"] == 4 * 44
+        roomy = dict(features_at(known, point, device, {})[-1])
+        rest = MOBILE.launch
+        assert found[ESTIMATE] - rest == pytest.approx(factor * (roomy[ESTIMATE] - rest))

@@ -18,7 +18,8 @@ GLOSSARY = (TOP / "docs" / "glossary.md").read_text(encoding="utf-8")
 PROGRAMS = (
     "quickstart", "grouped", "matmul", "batched", "qlinear_conv", "gradients/vgg_weights"
 )  # fmt: skip
-BYTES = "f(a : [char]8, b : [uchar]8) = (dot(a, a), dot(a, b), dot(b, b))"
+BYTES = "f(a : [char]16, b : [uchar]16) = (dot(a, a), dot(a, b), dot(b, b))"
+SHORT = "f(a : [float]4, b : [float]8) = (dot(a, a), dot(b, b))"
 IN_FLOATS = "f(a : [char]8) = reduce(0.0, (acc, x) -> acc + float(x), a)"
 HALVES = "sums(xs : [[half]64]8) = map(row -> reduce(0h, (acc, x) -> acc + x, row), xs)"
 OWN = ("registers", "blocked", "io-optimal", "lift", "matrix", "fused")  # a row for each parameter
@@ -27,7 +28,7 @@ OWN = ("registers", "blocked", "io-optimal", "lift", "matrix", "fused")  # a row
 @cache
 def all_forms() -> tuple[Form, ...]:
     programs = [parse_file(TOP / "examples" / f"{name}.lift") for name in PROGRAMS]
-    every = (*programs, parse(HALVES), parse(BYTES), parse(IN_FLOATS))
+    every = (*programs, parse(HALVES), parse(BYTES), parse(SHORT), parse(IN_FLOATS))
     return tuple(f for family in FAMILIES for p in every for f in forms(p, family))
 
 

@@ -2,17 +2,22 @@
 them, and refuse malformed messages and callers without the token."""
 
 import json
+import socket
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from multiprocessing import Pipe
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
 
 from codegen.runtime.devices import Device
+from explore.board import admission
 from explore.board.board import Board
 from explore.board.messages import (
     Array,
@@ -26,7 +31,7 @@ from explore.board.messages import (
     send,
     task_from,
 )
-from explore.board.serve import Given, given_from, given_message
+from explore.board.serve import Given, given_from, given_message, serve
 from explore.measure.measure_variant import Again, Measure, Passes
 from explore.measure.reference import Expected, Reference
 from explore.options.options import Options
@@ -89,6 +94,46 @@ def test_a_board_measures_what_a_run_elsewhere_gives_it(
     records = [r for r in Run(tmp_path / "run").records if r.round == 0]
     assert len(records) == 3
     assert all(isinstance(r.outcome, Measured) and r.outcome.error < 1e-6 for r in records)
+
+
+def test_a_caller_that_says_nothing_does_not_keep_others_from_the_board(
+    device: Device, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as found:
+        port = found.getsockname()[1]
+    more = {"rounds": 1, "patience": 3.0}
+    server = Thread(target=serve, args=(device, "127.0.0.1", port, TOKEN), kwargs=more)
+    server.start()
+    with closing(reached(port)), closing(reached(port)) as stranger:
+        stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert told_by(Board("127.0.0.1", port, TOKEN, print)).name == device.name
+    server.join(60)
+    assert capfd.readouterr().out.count("was not admitted") >= 2
+
+
+def told_by(board: Board) -> Device:
+    """The device of a board, asked again where a busy machine is too slow to be admitted."""
+    for _ in range(9):
+        with suppress(UserError):
+            return board.device()
+    return board.device()
+
+
+def reached(port: int) -> socket.socket:
+    """A connection to this port of this machine, where a server is about to listen."""
+    for _ in range(600):
+        with suppress(ConnectionRefusedError):
+            return socket.create_connection(("127.0.0.1", port))
+        time.sleep(0.1)
+    raise AssertionError("nobody listens")
+
+
+def test_where_nobody_answers_as_a_board_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "LIMIT", 0.2)
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        board = Board("127.0.0.1", silent.getsockname()[1], TOKEN, print)
+        with pytest.raises(UserError, match="no board answers"):
+            board.device()
 
 
 # ---- messages

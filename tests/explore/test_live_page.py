@@ -4,6 +4,7 @@ reader looks at, and in the end is the same as the report's file."""
 import http.client
 import io
 import json
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -97,3 +98,29 @@ def test_a_live_page_is_served_to_pages_of_its_own_address_alone() -> None:
             LivePage(BEGINNING, live.port)
     with pytest.raises(ConnectionRefusedError):
         answer(live, "/run", own)
+
+
+def test_the_end_of_a_run_is_told_at_once_however_long_pages_were_made_to_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("explore.pages.live_page.LEAST", 100.0)
+    with LivePage(BEGINNING) as live:
+        states = live.states()
+        next(states)
+        live.answer("/run")
+        begun = time.monotonic()
+        threading.Timer(0.1, live.finish, (END, "nothing is left to do")).start()
+        assert next(states).finished
+        assert time.monotonic() - begun < 100
+        live.served("/details")
+
+
+def test_a_run_ends_without_waiting_for_a_page_that_was_closed() -> None:
+    live = LivePage(BEGINNING).__enter__()
+    states = live.states()
+    next(states)
+    live.finish(END, "nothing is left to do")
+    states.close()
+    begun = time.monotonic()
+    live.__exit__()
+    assert time.monotonic() - begun < LAST

@@ -80,7 +80,10 @@ def test_moments_are_the_peak_of_the_plan(found: tuple[object, Layers, Options])
     chooser = Chooser.of(layers, [[drawn(o, random) for o in each] for each in options])
     chosen = chooser.fastest()
     kept = sum(o.kept_bytes for o in chosen.options)
-    assert chooser.bytes_of(chosen.options) == chooser.outside + kept + chosen.plan.bound
+    assert (
+        chooser.bytes_of(chosen.options)
+        == chooser.programme.live.outside + kept + chosen.plan.bound
+    )
 
 
 def test_a_budget_that_is_too_small_says_what_the_least_is(
@@ -103,13 +106,19 @@ def test_the_least_choice_runs_in_as_many_bytes_as_planned(
     chooser = Chooser.of(layers, options)
     choice = chooser.within(chooser.least().memory_bytes)
     kept = sum(o.kept_bytes for o in choice.options)
-    assert chooser.bytes_of(choice.options) == chooser.outside + kept + choice.plan.bound
+    assert (
+        chooser.bytes_of(choice.options)
+        == chooser.programme.live.outside + kept + choice.plan.bound
+    )
     net = Network.of(choice.layers, choice.options, session, checking=True)
     x = whole(np.random.default_rng(), 1, 3, 9, 7)
     np.testing.assert_array_equal(net(x), expected(model, {"x": x})[0])
     net = Network.of(choice.layers, choice.options, session)
     np.testing.assert_array_equal(net(x), expected(model, {"x": x})[0])
     assert net.built.allocated_bytes == net.memory_bytes == choice.memory_bytes
+    one = session.build(choice.plan.plan, together=True)
+    one.set_constants(choice.plan.constants)
+    np.testing.assert_array_equal(one({choice.plan.tensors["x"]: x}), net(x))
 
 
 def test_a_sweep_gets_slower_and_smaller(found: tuple[object, Layers, Options]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from explore.commands.arguments import add_options, options_of
+from explore.commands.network_commands import net
 from explore.options.options import PEERS, Asked, Options, ways
 from explore.peers.peers import KNOWN
 
@@ -73,3 +74,13 @@ def test_an_option_of_many_is_given_again_and_the_last_of_a_name_counts() -> Non
 
 def test_every_peer_that_may_be_asked_for_is_there() -> None:
     assert set(KNOWN) == set(PEERS)
+
+
+@pytest.mark.parametrize("option", ["--out", "--beside"])
+def test_what_needs_a_run_of_a_network_is_refused_where_none_is_kept(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["model.onnx", "--estimate", "--profile", "cpu", option, "onnxruntime"]
+    with pytest.raises(SystemExit, match="2"):
+        net(words)
+    assert f"{option} needs a run: expected no --tried or --estimate" in capsys.readouterr().err

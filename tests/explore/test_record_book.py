@@ -7,10 +7,13 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
+from contextlib import closing
 from dataclasses import replace
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,11 +32,12 @@ from explore.record_book.entries import Entry, Place, Subject, entry_from, entry
 from explore.record_book.exchange import lines_of, merge
 from explore.record_book.program_identity import Identity, identity_of
 from explore.record_book.recalled import front_of as recalled_front
-from explore.record_book.recalled import recalled
+from explore.record_book.recalled import in_turns, recalled
 from explore.record_book.record_book import RecordBook
+from explore.record_book.suited import Suited
 from explore.results.records import Failed, Measured, Record
 from explore.results.version import version
-from explore.run.book_keeping import place_of
+from explore.run.book_keeping import place_of, subject_of, suited_to
 from explore.run.compiled_variant import Compiled
 from explore.run.run import Run
 from explore.run.target import profile_of, target_of
@@ -44,7 +48,7 @@ from explore.space.neighbours import allowed
 from ir.core.nodes import Program
 from ir.errors import UserError
 from ir.meaning.interpret import evaluate
-from ir.parse import parse
+from ir.parse import parse, parse_file
 from rewrites.families.all_families import form_named
 from tests.support.sample_runs import sample_run
 
@@ -67,6 +71,10 @@ def identity(text: str = CONV, **sizes: int) -> Identity:
 
 def subject(**sizes: int) -> Subject:
     return Subject(identity_of(parse(CONV, "<test>", sizes)), "conv", CONV)
+
+
+def suited(**options: Any) -> Suited:
+    return suited_to(parse(CONV, "<test>"), Options(**options))
 
 
 def entries(count: int, made_of: Subject | None = None, seed: int = 0) -> list[Entry]:
@@ -168,15 +176,55 @@ def test_a_full_book_forgets_the_slow_before_the_fast(tmp_path: Path) -> None:
     assert found[0].record.variant.id == best.record.variant.id
 
 
+def test_a_full_book_forgets_what_compilers_said_before_what_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noise = [os.urandom(2000).hex() for _ in range(60)]
+    with RecordBook(tmp_path / "small.sqlite") as book:
+        book.add(entries(20))
+        alone = book._bytes()
+        for number, text in enumerate(noise):
+            monkeypatch.setattr(time, "time", lambda now=number: now + 1.0)
+            book.keep_code(str(number), text)
+        book.shrink(alone + 60_000)
+        assert book._bytes() <= alone + 60_000
+        assert len(list(book.every())) == 20
+        kept = [n for n in range(60) if book.code(str(n)) is not None]
+        assert kept == list(range(60 - len(kept), 60))
+        assert kept
+        book.forget(before=60.0)
+        assert [n for n in kept if book.code(str(n)) is not None] == [59]
+        book.shrink(alone // 2)
+        assert len(list(book.every())) < 20
+
+
 def test_a_file_of_somebody_else_is_refused_or_only_read(tmp_path: Path) -> None:
     strange = tmp_path / "strange.sqlite"
-    with sqlite3.connect(strange) as connection:
-        connection.execute("CREATE TABLE entry (id INTEGER)")
-    with pytest.raises(UserError, match="not the file of a record book"):
-        RecordBook(strange)
+    for form in (0, 1, 2, 3, 5):  # other programs number the forms of their files, too
+        with closing(sqlite3.connect(strange)) as connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS entry (id INTEGER)")
+            connection.execute(f"PRAGMA user_version = {form}")
+        before = strange.read_bytes()
+        with pytest.raises(UserError, match="not the file of a record book"):
+            RecordBook(strange)
+        assert strange.read_bytes() == before
     (tmp_path / "text.sqlite").write_text("hello, this is no database at all")
     with pytest.raises(UserError, match="cannot use the records"):
         RecordBook(tmp_path / "text.sqlite")
+
+
+def test_who_may_only_read_finds_what_another_process_is_writing(
+    book: RecordBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book.add(entries(3))
+    with monkeypatch.context() as changed:
+        changed.setattr(os, "access", lambda file, mode: False)
+        reader = RecordBook(book.file)
+    with reader:
+        book.add(entries(9))
+        assert len(reader.of_program(identity())) == 9
+        with pytest.raises(UserError, match="read-only"):
+            reader.add(entries(1))
 
 
 def test_a_row_that_is_no_entry_is_left_out(book: RecordBook) -> None:
@@ -263,25 +311,65 @@ def test_only_what_was_measured_here_by_this_version_counts_as_tried(book: Recor
     book.add([replace(e, version="0.0.1") for e in entries(30, seed=2)])
     newer = replace(HERE, driver="2.0")
     book.add([replace(e, place=newer) for e in entries(30, seed=3)])
-    known = recalled(book, identity(), HERE, version(), Options())
+    known = recalled(book, identity(), HERE, version(), suited())
     assert known.tried == {e.record.variant.id for e in mine}
     assert {e.record.variant.id for e in known.again} <= known.tried
     assert known.budget(50) == 20
     assert known.budget(30) == len(known.again) > 0
-    elsewhere = recalled(book, identity(), replace(HERE, driver="3.0"), version(), Options())
+    elsewhere = recalled(book, identity(), replace(HERE, driver="3.0"), version(), suited())
     assert elsewhere.again == ()
     assert elsewhere.tried == frozenset()
-    assert elsewhere.hints
+    assert 0 < len(elsewhere.first) < len(elsewhere.hints)
+    assert {*elsewhere.first, *elsewhere.likely} == {*elsewhere.hints}
+
+
+def test_what_other_options_found_counts_only_where_these_find_the_same(book: RecordBook) -> None:
+    rough, exact, wrong = islice(entries(30), 3)
+    for which, outcome in (
+        (rough, Measured(1.0, 0.0, error=1e-2)),
+        (exact, Measured(2.0, 0.0, error=1e-7)),
+        (wrong, Failed("verify", "too far off", error=1e-3)),
+    ):
+        book.add([replace(which, record=replace(which.record, outcome=outcome))])
+    names = {e.record.variant.id: e for e in (rough, exact, wrong)}
+
+    def counted(**options: Any) -> tuple[set[str], set[str]]:
+        known = recalled(book, identity(), HERE, version(), suited(**options))
+        return {*known.tried}, {e.record.variant.id for e in known.again}
+
+    rough_id, exact_id, wrong_id = names
+    assert counted() == ({exact_id, wrong_id}, {exact_id})  # 1e-4 is right
+    assert counted(max_error=1e-1)[0] == {rough_id, exact_id}  # `wrong` may be right now
+    assert rough_id in counted(max_error=1e-1)[1]
+    assert counted(domain="io-optimal") == (set(), set())
+    other = recalled(book, identity(M=24), HERE, version(), suited())
+    assert [h.parameters for h in other.hints] == [exact.record.variant.parameters]
+
+
+def test_variants_that_overflow_are_not_known_where_large_numbers_may_come(
+    book: RecordBook,
+) -> None:
+    program = parse_file(ROOT / "examples" / "vgg.lift")
+    (entry,) = entries(1, subject_of(program))
+    variant = replace(entry.record.variant, family="matrix", form="mma-f16 patch relaid parts")
+    measured = Measured(1.0, 0.0, 0.0)
+    book.add([replace(entry, record=replace(entry.record, variant=variant, outcome=measured))])
+    for largest, known in ((None, 0), (1e5, 0), (10.0, 1)):
+        wanted = suited_to(program, Options(largest=largest))
+        found = recalled(book, identity_of(program), HERE, version(), wanted)
+        assert len(found.tried) == len(found.again) == known
 
 
 def test_another_size_gets_hints_and_learns_and_counts_nothing_as_tried(book: RecordBook) -> None:
     book.add(entries(30))
-    known = recalled(book, identity(M=24), HERE, version(), Options())
+    known = recalled(book, identity(M=24), HERE, version(), suited())
     assert known.tried == frozenset()
     assert known.hints
+    assert known.first == ()  # the cost model says which of them to try
+    assert known.likely == known.hints
     assert known.learned
     assert known.budget(1000) == 1000
-    naive = recalled(book, identity(M=24), HERE, version(), Options(families=("naive",)))
+    naive = recalled(book, identity(M=24), HERE, version(), suited(families=("naive",)))
     assert {hint.family for hint in naive.hints} <= {"naive"}
 
 
@@ -298,6 +386,11 @@ def test_a_point_that_is_not_legal_at_other_sizes_gives_legal_ones_near_it(devic
     nothing = derive_at(DeriveAt(program, form, profile_of(device), (strange, (("q", 1),))))
     assert isinstance(nothing, Derived)
     assert nothing.variants == ()
+
+
+def test_the_entries_of_several_programs_take_turns() -> None:
+    a, b = entries(3), entries(1, subject(M=24))
+    assert list(in_turns([a, [], b])) == [a[0], b[0], a[1], a[2]]
 
 
 # ---- runs

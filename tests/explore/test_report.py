@@ -244,6 +244,12 @@ def test_the_file_reaches_for_nothing_outside_itself() -> None:
     )
 
 
+def test_each_part_of_the_page_has_one_style() -> None:
+    style = report(sample_run(1), ENVIRONMENT).split("<style>")[1].split("@media (max-width")[0]
+    chosen = [selector.strip() for selector in re.findall(r"([^{}]+)\{", style)]
+    assert [s for s in chosen if chosen.count(s) > 1 and s != ":root"] == []
+
+
 def test_variants_of_a_form_share_their_derivation_in_the_file() -> None:
     text = report(RECORDS, ENVIRONMENT)
     details = unpacked("details", text)

@@ -44,6 +44,7 @@ from explore.report.traffic_against_bounds import dataflow_traffic, least_traffi
 from explore.results.guarded_database import FILE
 from explore.results.records import Failed, Measured, Record
 from explore.results.store import Store
+from explore.run.book_keeping import book_again
 from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import Target, profile_of
@@ -103,7 +104,7 @@ def running(file: Path, out: Path, device: Device, *more: str) -> "subprocess.Po
     )
 
 
-def wait_for(what: Callable[[], bool], seconds: float = 60.0) -> None:
+def wait_for(what: Callable[[], bool], seconds: float = 600.0) -> None:
     until = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < until, "it took too long"
@@ -277,6 +278,21 @@ def test_a_guided_run_goes_through_the_same_variants_though_it_was_stopped(tmp_p
     assert ids(copy) == order
 
 
+def test_a_run_goes_on_with_the_records_that_it_began_with(tmp_path: Path) -> None:
+    options = Options(variants=1, families=("naive",))
+    for name, records in (("none", False), ("own", None), ("file", tmp_path / "book.sqlite")):
+        run, _ = start(Source(TEXT, "tiny"), options, Target(CPU, None), tmp_path / name, records)
+        assert run.environment.records == name
+    own, none, file = (Run(tmp_path / name).environment for name in ("own", "none", "file"))
+    assert book_again(None, own, tmp_path) is None
+    assert book_again(None, none, tmp_path) is False
+    assert book_again(True, none, tmp_path) is True
+    assert book_again(False, file, tmp_path) is False
+    assert file.resumed_by(Path("a run")) == "explore resume 'a run' --records FILE"
+    with pytest.raises(UserError, match="expected --records FILE"):
+        resume(tmp_path / "file")
+
+
 def test_a_killed_run_goes_on_without_repeats(
     finished: Path, file: Path, device: Device, tmp_path: Path
 ) -> None:
@@ -298,9 +314,9 @@ def test_an_interrupted_run_says_how_to_go_on(file: Path, device: Device, tmp_pa
     process = running(file, out, device, "--variants", "60")  # it is not over when we interrupt
     wait_for(lambda: outcomes(out) >= 2)
     os.kill(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=600)
     assert process.returncode == 130
-    assert f"explore resume {out}" in said
+    assert re.search(rf"stopped with \d+ variants stored; go on with `explore resume {out}`", said)
     assert "Traceback" not in said
     assert (out / "report.html").exists()
     Lock(out).close()

@@ -87,7 +87,8 @@ def test_a_filter_that_leaves_nothing_and_a_wrong_one_are_told(
     run: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["show", run, "--where", "tile=12345"]) == 1
-    assert "no variant is as asked for" in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"none of {len(RECORDS)} variants is as asked for\n")
     assert main(["show", run, "--family", "blockd"]) == 1
     assert "no family `blockd`; did you mean `blocked`?" in capsys.readouterr().err
     assert main(["show", run, "--source"]) == 1

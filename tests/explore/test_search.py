@@ -19,7 +19,7 @@ from explore.run.ledger import Ledger
 from explore.search.forecast import outlook, trust
 from explore.search.kernel_table import KernelTable
 from explore.search.rounds import Rounds
-from explore.search.search import Search, Shares, front_at, run
+from explore.search.search import Prior, Search, Shares, front_at, run
 from explore.search.search_over import search_over
 from explore.search.turns import stratified
 from explore.search.variant_rows import kernel_table, strata
@@ -254,6 +254,38 @@ def test_of_a_form_that_is_little_known_few_are_tried_at_once() -> None:
     new = [i % 2 for i, _ in trace[8:]]
     assert sum(new[:16]) <= 4
     assert sum(new) < len(new) / 2
+
+
+def test_what_is_known_of_other_runs_spares_tries() -> None:
+    """From the times of half of the variants as another run's, a search has the best of the other
+    half within 5 % after 12 tries, in most cases; without them, after 12 tries, it is 10 % slower
+    at least. It asks for candidates near those that look fastest before anything has run."""
+    with_it, without = list[float](), list[float]()
+    for seed in range(5):
+        here, asked = landscape(seed, 1200), list[Sequence[int]]()
+        half = len(here.times) // 2
+        theirs = zip(here.variants[half:], here.times[half:], strict=True)
+        ran = [(v, t) for v, t in theirs if t is not None]
+        mine = Landscape(here.variants[:half], here.memory[:half], here.times[:half])
+        nothing_more = kernel_table([])
+
+        def grow(
+            parents: Sequence[int],
+            good: Sequence[int],
+            asked: list[Sequence[int]] = asked,
+            nothing_more: KernelTable = nothing_more,
+        ) -> KernelTable:
+            asked.append(parents)
+            return nothing_more
+
+        prior = Prior(kernel_table([v for v, _ in ran]), [(t,) for _, t in ran])
+        least = min(t for t in mine.times if t is not None)
+        options: dict[str, Any] = {"seed": seed, "batch": 4, "lag": 0, "spread": 4}
+        with_it.append(found(mine, 12, prior=prior, grow=grow, **options) / least)
+        without.append(found(mine, 12, **options) / least)
+        assert asked[0]
+    assert np.median(with_it) <= 1.05
+    assert np.median(without) >= 1.1
 
 
 def test_a_sum_is_searched_by_its_kernels() -> None:

@@ -79,6 +79,17 @@ def test_a_loops_blocks_are_carried_out_as_often_as_it_turns(end: str) -> None:
     assert found[6] == pytest.approx(turns * (64 - bound) / 64)
 
 
+@pytest.mark.parametrize("lane", "xyz")
+def test_a_branch_on_an_id_is_taken_by_the_ids_of_its_dimension(lane: str) -> None:
+    sizes = dict(zip("xyz", random.sample(range(2, 20), 3), strict=True))
+    bound = random.randint(1, sizes[lane] - 1)
+    text = TEXT.format(turns=3, bound=bound, end=TOP).replace("%6.x", f"%6.{lane}")
+    kernel = shader(text)
+    assert kernel is not None
+    found = weights(kernel, items_of((sizes["x"], sizes["y"], sizes["z"]), (1, 1, 1)))
+    assert found[5] == pytest.approx(3 * bound / sizes[lane])
+
+
 @pytest.mark.parametrize("end", ["flt32 %11, %1", "ige32 %6, %1", "ige32 %11, %6"])
 def test_a_loop_whose_end_is_not_a_counters_is_unknown(end: str) -> None:
     kernel = shader(TEXT.format(turns=4, bound=4, end=end))

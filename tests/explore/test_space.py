@@ -65,7 +65,8 @@ def test_forms_of_instructions_that_a_device_lacks_are_tried_if_asked_for() -> N
     assert tried(H200) == {"mma_tf32", "mma_bf16"}
     assert tried(replace(H200, instructions=("mma_bf16",))) == {"mma_bf16"}
     assert tried(CPU) == set()
-    assert tried(CPU, "matrix") == {"mma_tf32", "mma_bf16"}
+    emulated = {"mma_tf32", "mma_bf16", "arm_matrix", "intel_bf16"}
+    assert tried(CPU, "matrix") == emulated
 
 
 def test_forms_that_overflow_are_tried_if_no_input_is_so_large() -> None:
@@ -98,6 +99,18 @@ def test_forms_that_copy_tiles_are_tried_less_where_local_memory_is_ordinary_mem
         return sum("blocked" in task.form.words for todo in seeds for task in todo[1:])
 
     assert 2 * staged(CPU) < staged(H200)
+
+
+@pytest.mark.parametrize("device", [H200, MALI_G72], ids=lambda d: d.name)
+def test_on_a_gpu_groups_of_one_work_item_are_tried_less(device: Profile) -> None:
+    program = parse_file(EXAMPLES / "vgg.lift")
+
+    def alone(profile: Profile) -> int:
+        names = ["registers"]
+        found = (tasks(program, profile, families=names, budget=9, seed=n) for n in range(20))
+        return sum("items" not in task.form.words for todo in found for task in todo[1:])
+
+    assert 2 * alone(device) < alone(CPU)
 
 
 def test_on_a_gpu_other_work_items_hide_latencies() -> None:

@@ -6,6 +6,8 @@ import hashlib
 import io
 import re
 import tarfile
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,13 +16,21 @@ from constraints.devices import PROFILES
 from explore.options.stored_fields import Damaged, Fields
 from explore.results.kernel_code import KernelCode, code_from, code_json
 from explore.results.records import Failed
-from explore.toolchain.compile_kernel import CompileKernel, compile_kernel
+from explore.toolchain.compile_kernel import CompileKernel, Compilers, compile_by
 from explore.toolchain.deb_file import MAGIC, unpack
-from explore.toolchain.install import SUMS, checked
+from explore.toolchain.install import SUMS, checked, remove
 from explore.toolchain.offline_devices import DEVICES
 from explore.toolchain.private_apt import mirrors
 from explore.toolchain.read_statistics import of_adreno, of_mali
-from explore.toolchain.toolchain import installed
+from explore.toolchain.running_program import RunningProgram
+from explore.toolchain.toolchain import (
+    TOLD,
+    VARIABLE,
+    Said,
+    TookTooLong,
+    Toolchain,
+    installed,
+)
 from ir.errors import UserError
 
 NOTHING = re.compile(r"unwanted/")
@@ -89,6 +99,22 @@ def test_a_folder_of_packages_must_be_as_its_checksums_say(tmp_path: Path) -> No
 def test_a_folder_without_checksums_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no toolchain"):
         checked(tmp_path)
+
+
+def test_a_folder_that_is_no_toolchain_is_not_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "mine"
+    monkeypatch.setenv(VARIABLE, str(mine))
+    assert not remove()
+    mine.mkdir()
+    (mine / "thesis.tex").write_text("all my work")
+    with pytest.raises(UserError, match="is no toolchain, so it stays"):
+        remove()
+    assert (mine / "thesis.tex").exists()
+    (mine / TOLD).write_text("{}")
+    assert remove()
+    assert not mine.exists()
 
 
 def test_mirrors_are_found_in_both_forms_of_sources() -> None:
@@ -178,12 +204,20 @@ __kernel void scale_(__global const float *restrict xs_, __global float *restric
 """
 
 
-@pytest.mark.parametrize("profile", ["mali-g72", "mali-g610"])
-def test_a_kernel_is_compiled_for_a_device_that_is_not_here(profile: str) -> None:
-    toolchain = TOOLCHAIN
-    if toolchain is None:
-        pytest.skip("the toolchain is not installed: explore toolchain mali")
-    found = compile_kernel(CompileKernel(0, SCALE, (64, 1, 1), (8, 1, 1), toolchain, profile))
+@pytest.fixture(scope="module")
+def compilers() -> Iterator[Compilers]:
+    found = Compilers()
+    yield found
+    found.close()
+
+
+# A device of each generation, so of each of Mesa's code generators.
+@pytest.mark.parametrize("profile", ["mali-g72", "mali-g52", "mali-g57", "mali-g610", "adreno-630"])
+def test_a_kernel_is_compiled_for_each_generation(compilers: Compilers, profile: str) -> None:
+    if TOOLCHAIN is None:
+        pytest.skip("compilers for Mali and Adreno are not here: run explore toolchain mali")
+    task = CompileKernel(0, SCALE, (64, 1, 1), (8, 1, 1), TOOLCHAIN, profile)
+    found = compile_by(compilers, task)
     assert isinstance(found, KernelCode), found
     assert found.kernel == "scale_"
     assert (found.spills, found.fills, found.threads) == (0, 0, 1.0)
@@ -191,7 +225,47 @@ def test_a_kernel_is_compiled_for_a_device_that_is_not_here(profile: str) -> Non
     assert found.instructions > 3
     assert dict(found.done)["multiply_adds"] == 1
     assert dict(found.done)["messages"] == 2
-    text = SCALE.replace("fma", "fmad")
-    wrong = compile_kernel(CompileKernel(0, text, (64, 1, 1), (8, 1, 1), toolchain, profile))
+    wrong = compile_by(compilers, replace(task, text=SCALE.replace("fma", "fmad")))
     assert isinstance(wrong, Failed)
     assert "fmad" in wrong.reason
+    assert compile_by(compilers, task) == found  # by the process that compiled both before
+
+
+# A program that answers each line, in place of the emulator and what it runs.
+ANSWERS = """#!/bin/sh
+while read -r question; do
+  case $question in
+    spin) while :; do :; done ;;
+    die) echo "last words"; exit 3 ;;
+    *) echo "you asked $question"; echo end ;;
+  esac
+done
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[RunningProgram]:
+    emulator = tmp_path / "host/usr/bin/qemu-aarch64"
+    emulator.parent.mkdir(parents=True)
+    emulator.write_text(ANSWERS)
+    emulator.chmod(0o755)
+    found = RunningProgram(Toolchain(tmp_path, "identity", "compiler"), ["program"], {})
+    yield found
+    found.close()
+
+
+def test_a_running_program_answers_one_question_after_another(program: RunningProgram) -> None:
+    for question in ("a", "b c"):
+        assert program.ask(question, 60.0) == Said(f"you asked {question}\n", None)
+    assert program.asked == 2
+
+
+def test_a_running_program_that_ends_says_its_last_words(program: RunningProgram) -> None:
+    assert program.ask("die", 60.0) == Said("last words\n", 3)
+    assert program.ask("again", 60.0) == Said("", 3)
+
+
+def test_a_running_program_that_computes_for_too_long_is_ended(program: RunningProgram) -> None:
+    with pytest.raises(TookTooLong, match=r"took longer than 0\.1 s"):
+        program.ask("spin", 0.1)
+    assert program.ask("again", 60.0).status == -9

@@ -146,10 +146,3 @@ def test_nodes_that_work_on_one_tensor_alone_become_one_function() -> None:
         for name, right in zip(outputs, expected(made, {"x": x}), strict=True):
             near = layers.tensors[name].in_onnx_order(found[name])
             np.testing.assert_allclose(near, right, rtol=1e-5, atol=1e-6)
-
-
-def test_what_the_driver_allocates_is_what_was_planned_to_the_byte(device: Device) -> None:
-    random = np.random.default_rng()
-    net = explore.network(classifier(random), device=device)
-    net(whole(random, 1, 3, 9, 7))
-    assert net.built.allocated_bytes == net.memory_bytes

@@ -1,6 +1,8 @@
 """Tests of instructions: their fragments place every element of a matrix once, and their programs
 compute what the instructions do."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -12,9 +14,10 @@ from ir.core.terms import variables
 from ir.core.types import RANGES, Scalar, leaves
 from ir.instructions.entry import Entry
 from ir.instructions.fragments import Fragment, as_lanes, as_matrix, held
-from ir.instructions.table import DOTS, MATRIX
+from ir.instructions.table import DOTS, MATRIX, TABLE
 from ir.meaning.inputs import STORED, shape_of
 from ir.meaning.interpret import evaluate
+from tests.support.assembled import assembles
 
 ENTRIES = pytest.mark.parametrize("entry", MATRIX.values(), ids=list(MATRIX))
 
@@ -108,6 +111,71 @@ def test_bytes_lie_in_fours_as_the_manual_says(steps: int) -> None:
             assert divmod(element, sides(layout)[1]) == formula(lane // 4, lane % 4, i)
 
 
+@pytest.mark.parametrize(
+    ("name", "formulas"),
+    [
+        (
+            "arm_matrix",
+            (
+                lambda l, i: (l % 4, l // 4),  # a's and b's rows are steps
+                lambda l, i: (l // 4, l % 4),
+                lambda l, i: (l // 4, l % 4),
+            ),
+        ),
+        (
+            "arm_matrix_ss",
+            (
+                lambda l, i: (4 * (l % 4) + i, l // 4),
+                lambda l, i: (4 * (l // 4) + i, l % 4),
+                lambda l, i: (l // 4, l % 4),
+            ),
+        ),
+        ("intel_bf16", (lambda l, i: (l, i), lambda l, i: (i, l), lambda l, i: (i, l))),
+    ],
+)
+def test_sixteen_lanes_hold_operands_as_other_vendors_say(
+    name: str, formulas: tuple[Callable[[int, int], tuple[int, int]], ...]
+) -> None:
+    """For each lane and place, the fragments hold the element that Arm's Compute Library's kernel
+    gives, and the specification of Intel's extension."""
+    for layout, formula in zip(MATRIX[name].fragments, formulas, strict=True):
+        for lane, elements in enumerate(held(layout)):
+            for i, element in enumerate(elements):
+                assert divmod(element, sides(layout)[1]) == formula(lane, i)
+
+
+def test_a_layout_that_is_no_bijection_is_refused() -> None:
+    """A lane that is missing, and a digit that counts both registers and lanes."""
+    sizes = {"g": 8, "t": 4, "i": 2}
+    for lanes, registers, rows in ((("g",), ("i",), ("t", "i")), (("g", "t"), ("i", "t"), ("i",))):
+        with pytest.raises(ValueError, match="expected each digit once in lanes and registers"):
+            Fragment(sizes, lanes, registers, rows, columns=("g",))
+
+
+STEPS, LANES, TWO = ("t", "h", "i"), ("g", "t"), {"g": 8, "t": 4, "h": 2, "r": 2, "i": 2, "j": 2}
+PLANTED = {
+    "r and h exchanged": (0, Fragment(TWO, LANES, ("r", "h", "i"), STEPS, ("r", "g"))),
+    "rows exchanged": (0, Fragment(TWO, LANES, ("h", "r", "i"), STEPS, ("g", "r"))),
+    "another order of steps": (1, Fragment(TWO, LANES, ("h", "i"), ("h", "t", "i"), ("g",))),
+    "columns exchanged": (2, Fragment(TWO, LANES, ("r", "j"), ("r", "g"), ("j", "t"))),
+    "places of results exchanged": (2, Fragment(TWO, LANES, ("j", "r"), ("r", "g"), ("t", "j"))),
+    "lanes missing": (1, Fragment(TWO | {"g": 4}, LANES, ("h", "i"), STEPS, ("g",))),
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_wrong_layout_of_what_is_brought_is_refused(fault: str) -> None:
+    entry, (place, wrong) = MATRIX["mma_bf16"], PLANTED[fault]
+    brought = [*entry.brought]
+    brought[place] = wrong
+    with pytest.raises(ValueError, match="mma_bf16: expected"):
+        replace(entry, brought=tuple(brought))
+
+
+def test_inline_ptx_assembles() -> None:
+    assert assembles(TABLE.values())
+
+
 def test_mma_holds_its_operands_as_the_manual_says() -> None:
     """For each lane and register, the fragments of mma_tf32 hold the element that the formulas of
     the PTX ISA for `mma.m16n8k8` give."""
@@ -136,6 +204,31 @@ def test_an_instruction_computes_its_program(entry: Entry) -> None:
     params = tuple(map(Param, operands))
     found = evaluate(Program("by it", params, entry.carried_out(*operands)), data)
     assert np.array_equal(np.asarray(found), product_of(data))
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "y", "start", "meant"),
+    [
+        ("mma_tf32", 1 + 2**-10, 1.0, 0.0, 8 + 2**-7),  # eleven bits of an operand are read
+        ("mma_tf32", -1 - 2**-10 - 2**-11, 1.0, 0.0, -8 - 2**-7),
+        ("mma_bf16", 1.0, 2.0**-20, 1.0, 1 + 2**-16),
+        ("mma_bf16", 1.0, 2.0**-28, 1.0, 1.0),  # 24 bits of a sum are kept, others cut off
+        ("mma_bf16", 1.0, 2.0**-28, -1.0, -1 + 2**-24),
+        ("mma_f16", 1.0, 2.0**-14, 2.0**14, 2.0**14),
+        ("arm_matrix", 1 + 2**-12, 1.0, 0.0, 4 + 2**-10),  # nothing is cut off
+    ],
+)
+def test_an_instruction_cuts_off_what_a_device_does(
+    name: str, x: float, y: float, start: float, meant: float
+) -> None:
+    operands, _ = matrices(MATRIX[name])
+    given = [
+        np.full(shape_of(v.type), value) for v, value in zip(operands, (x, y, start), strict=True)
+    ]
+    p = Program("by it", tuple(map(Param, operands)), MATRIX[name].carried_out(*operands))
+    data = {v.name: value for v, value in zip(operands, given, strict=True)}
+    assert np.all(np.asarray(evaluate(p, data, cuts=True)) == meant)
+    assert np.all(np.asarray(evaluate(p, data)) == start + MATRIX[name].steps * x * y)
 
 
 @ENTRIES

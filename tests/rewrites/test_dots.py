@@ -27,7 +27,7 @@ from constraints.devices import profile
 from explore.space.derive_form import points
 from explore.space.lowering import bound
 from ir.core.nodes import Program
-from ir.instructions.dot_products import ARM
+from ir.instructions.entries.dot_products import ARM
 from ir.instructions.table import DOTS
 from ir.meaning.inputs import random_inputs
 from ir.meaning.interpret import evaluate

@@ -42,7 +42,9 @@ PROGRAMS = {
     "in groups": ("grouped.lift", {"C": 32, "W": 8, "H": 4, "M": 32, "G": 2}, "mma-tf32 padded"),
     "of volumes": ("conv3d.lift", {"C": 8, "W": 8, "H": 4, "D": 4, "M": 16}, "mma-tf32 padded"),
     "packed for lanes": ("vgg.lift", {"C": 16, "W": 8, "M": 32}, "mma-tf32 padded relaid"),
-    "pixel by pixel": ("conv1x1.lift", {"C": 8, "W": 6, "H": 5, "M": 16}, "mma-tf32"),
+    "pixel by pixel": ("conv1x1.lift", {"C": 8, "W": 6, "H": 5, "M": 16}, "arm-matrix"),
+    "a patch, by Arm's": ("vgg.lift", {"C": 8, "W": 9, "M": 12}, "arm-matrix patch relaid ahead"),
+    "four channels": ("vgg.lift", {"C": 4, "W": 8, "M": 16}, "mma-tf32-4 patch relaid"),
 }  # fmt: skip
 
 
@@ -87,23 +89,24 @@ OF_BYTES = """
 conv(const weights : [[[[char]C]3]3]M, image : [[[{t}]C]5]6) =
   map2d(window -> map(kernel -> char_sat{way}(reduce({zero}, (acc, (x, w)) -> acc + {product},
       zip(flatten(window), flatten(kernel)))), weights), slide2d(3, 1, pad2d(1, 0, image)))
-where C = 32, M = 16
+where C = {channels}, M = 16
 """
 INTS = {"zero": "0", "way": "", "product": "x * w"}
 FLOATS = {"zero": "0.0", "way": "_rte", "product": "float(x) * float(w)"}
 
 
 @pytest.mark.parametrize(
-    ("t", "made", "form"),
+    ("t", "made", "channels", "form"),
     [
-        ("char", INTS, "mma-ss-32 padded relaid"),
-        ("uchar", FLOATS, "mma-su-16 patch relaid in-ints"),
+        ("char", INTS, 32, "mma-ss-32 padded relaid"),
+        ("char", INTS, 16, "arm-matrix-ss patch relaid"),
+        ("uchar", FLOATS, 16, "mma-su-16 patch relaid in-ints"),
     ],
 )
 def test_bytes_of_all_values_are_multiplied_exactly(
-    session: Session, t: str, made: dict[str, str], form: str
+    session: Session, t: str, made: dict[str, str], channels: int, form: str
 ) -> None:
-    p = parse(OF_BYTES.format(t=t, **made))
+    p = parse(OF_BYTES.format(t=t, channels=channels, **made))
     if "cl_khr_subgroup_shuffle" not in session.handle.extensions:
         pytest.skip(f"{session.device.name} has neither the instruction nor shuffles")
     code = _smallest(lower(p, form_named(p, "matrix", form)), seed=1)

@@ -1,5 +1,5 @@
 """Tests of the family `matrix` on sums over images, such as gradients of weights: tiles of an image
-are the channels of a convolution, and both operands are laid out in every run."""
+are the channels of a convolution, and operands may be laid out in every run."""
 
 from functools import cache
 from math import prod
@@ -25,19 +25,20 @@ POINT = {"tx": 3, "ty": 3, "tp": 8, "tr": 1, "sr": 1, "sc": 1, "k": 1, "rp": 0, 
 
 
 @cache
-def lowered() -> Lowering:
+def lowered(stored: str) -> Lowering:
     p = program(*GRADIENT)
-    return lower(p, form_named(p, "matrix", "mma-tf32 patch sums-of-4 laid split"))
+    return lower(p, form_named(p, "matrix", f"mma-tf32 patch sums-of-4 {stored}split"))
 
 
-def made() -> Generated:
-    return generate(bound(lowered().program, POINT))
+def made(stored: str) -> Generated:
+    return generate(bound(lowered(stored).program, POINT))
 
 
-def test_a_weight_gradient_is_right_to_the_number(session: Session) -> None:
+@pytest.mark.parametrize("stored", ["", "laid ", "tiled laid "])
+def test_a_weight_gradient_is_right_to_the_number(stored: str, session: Session) -> None:
     if "cl_khr_subgroup_shuffle" not in session.handle.extensions:
         pytest.skip(f"{session.device.name} has neither the instruction nor shuffles")
-    generated = made()
+    generated = made(stored)
     assert all(proof.ok for proof in prove_texts(generated.plan))
     p = program(*GRADIENT)
     inputs = random_inputs(p, int(np.random.default_rng().integers(1 << 30)), integers=True)
@@ -49,7 +50,7 @@ def test_a_group_stages_what_nine_taps_of_eight_planes_read_and_no_more() -> Non
     """There are four kernels: two copies, one that makes the sums of two parts of the tiles, and
     one that adds these. A work-group that makes sums has local memory for 6 × 6 places of each of
     eight planes, for eight tiles at a time."""
-    generated = made()
+    generated = made("tiled laid ")
     *copies, sums, added = generated.plan.kernels
     assert len(copies) == 2
     assert local_bytes(generated.kernels[-2]) == 6 * 6 * 8 * 8 * 4
@@ -57,8 +58,17 @@ def test_a_group_stages_what_nine_taps_of_eight_planes_read_and_no_more() -> Non
     assert prod(added.global_size) == 16 * 3 * 3 * 8
 
 
+def test_operands_that_are_not_laid_out_are_not_copied() -> None:
+    """Where lanes load what they multiply from the operands themselves, there are two kernels, and
+    all that is stored are the parts of sums."""
+    generated = made("")
+    sums, _ = generated.plan.kernels
+    assert prod(sums.global_size) == 2 * 32
+    assert generated.plan.workspace_bytes == 2 * 16 * 3 * 3 * 8 * 4
+
+
 def test_the_derivation_uses_the_law_of_tiles_once_and_replays() -> None:
-    derivation = lowered().derivation
+    derivation = lowered("").derivation
     assert [step.rule for step in derivation.steps].count(by_parts_of_tiles) == 1
     assert derivation.replay() == derivation.end
 
@@ -67,7 +77,7 @@ def test_only_sums_over_images_of_what_varies_have_such_forms() -> None:
     def words(file: str, **sizes: int) -> set[str]:
         return {word for form in forms(program(file, sizes), "matrix") for word in form.words}
 
-    assert {"laid", "sums-of-4", "sums-of-7"} <= words(*GRADIENT[:1], C=8, W=13, M=16)
+    assert {"tiled", "laid", "sums-of-4", "sums-of-7"} <= words(*GRADIENT[:1], C=8, W=13, M=16)
     assert "laid" in words("attention.lift")
     assert "sums-of-4" not in words("attention.lift")
     assert "laid" not in words("vgg.lift")

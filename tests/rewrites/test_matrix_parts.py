@@ -13,13 +13,14 @@ from codegen.tree.statements import Load, Repack, Space, calls, statements
 from codegen.tree.statements import Store as Written
 from explore.building.bank_conflicts import bank_conflicts
 from explore.space.derive_form import points
+from explore.space.forms_to_derive import tasks
 from explore.space.lowering import bound
 from ir import Program, ToLocal, parse
 from ir.core.nodes import Store
 from ir.core.terms import subterms
 from ir.core.type_rules import type_of
 from ir.core.types import BFLOAT, FLOAT, leaves
-from ir.meaning.inputs import shape_of
+from ir.meaning.inputs import random_inputs, shape_of
 from ir.meaning.interpret import evaluate
 from rewrites.families.all_families import form_named, forms
 from rewrites.laws.functions_of_elements import let_mapped
@@ -46,16 +47,18 @@ PROGRAMS = {
     ),
     "one half": ("matmul.lift", {"M": 40, "N": 24, "K": 32}, "mma-f16 patch"),
     "ahead": ("vgg.lift", {"C": 64, "W": 4, "M": 16}, "mma-bf16 patch relaid ahead sliced parts"),
-    "with a stride": ("conv2d.lift", {"C": 16, "W": 9, "H": 8, "M": 16}, "mma-bf16 patch parts"),
+    "with a stride": ("conv2d.lift", {"C": 16, "W": 9, "H": 8, "M": 16}, "intel-bf16 patch parts"),
     "dilated": ("dilated.lift", {"C": 16, "W": 7, "H": 6, "M": 16}, "mma-bf16 patch relaid"),
     "groups": (
         "grouped.lift",
         {"C": 32, "W": 8, "H": 4, "M": 32, "G": 2},
         "mma-bf16 patch sliced by-taps parts",
     ),
+    "8 steps": ("vgg.lift", {"C": 8, "W": 6, "M": 16}, "mma-bf16-8 patch relaid parts"),
     "volumes": ("conv3d.lift", {"C": 16, "W": 6, "H": 4, "D": 4, "M": 16}, "mma-bf16 patch relaid"),
     "pixel by pixel": ("conv1x1.lift", {"C": 16, "W": 6, "H": 5, "M": 16}, "mma-bf16 patch parts"),
 }  # fmt: skip
+FOR_FLOATS = {"mma-tf32", "arm-matrix", "mma-bf16", "mma-f16", "intel-bf16", "intel-f16"}
 HALVES = """
 product(a : [[half]K]M, b : [[half]K]N) =
   map(row -> map(column -> reduce(0.0, (acc, (x, y)) -> acc + float(x) * float(y),
@@ -83,7 +86,19 @@ def test_programs_of_narrow_numbers_are_served_as_they_are(
 def test_an_instruction_is_offered_only_for_numbers_that_it_can_multiply() -> None:
     floats, halves = program("matmul.lift", {}), parse(HALVES)
     offered = [{f.words[0] for f in forms(p, "matrix")} for p in (floats, halves)]
-    assert offered == [{"mma-tf32", "mma-bf16", "mma-f16"}, {"mma-tf32", "mma-f16"}]
+    assert offered == [FOR_FLOATS, {"mma-tf32", "arm-matrix", "mma-f16", "intel-f16"}]
+
+
+def test_an_instruction_of_fewer_steps_is_offered_for_sums_that_only_they_divide() -> None:
+    for steps, more in (
+        (48, set()),
+        (24, {"mma-bf16-8", "mma-f16-8"}),
+        (4, {"mma-tf32-4"}),
+        (3, set()),
+    ):
+        p = program("matmul.lift", {"K": steps})
+        found = {f.words[0] for f in forms(p, "matrix")}
+        assert found == FOR_FLOATS | more
 
 
 def test_numbers_are_parted_once_where_they_are_packed_and_where_they_are_staged() -> None:
@@ -172,6 +187,29 @@ def products(form: str) -> tuple[Program, Generated, float]:
     low = lower(p, form_named(p, "matrix", form))
     point = {"tx": 16, "tr": 1, "sr": 1, "sc": 1, "k": 2}
     return p, generate(bound(low.program, point)), low.derivation.rounding * 2.0**-23
+
+
+def test_what_additions_cut_off_is_known() -> None:
+    """What the interpreter loses when instructions keep as many bits as devices do is what a form
+    says that its sums lose; sums begun afresh lose next to nothing. The form that loses too much is
+    not tried."""
+    for form, k in (("mma-bf16 patch parts running", 512), ("mma-f16 patch parts running", 1024)):
+        p = program("matmul.lift", {"M": 16, "N": 24, "K": k})
+        point = {"tx": 24, "tr": 1, "sr": 1, "sc": 1, "k": 2}
+        low = bound(lower(p, form_named(p, "matrix", form)).program, point)
+        inputs = random_inputs(p, seed=k, integers=False)
+        whole, cut = (
+            np.asarray(evaluate(low, inputs, cuts=cuts), np.float64) for cuts in (False, True)
+        )
+        lost = np.linalg.norm(cut - whole) / np.linalg.norm(whole)
+        assert 0.7 < lost / form_named(p, "matrix", form).loses_in_sums < 1.3
+        fresh = form_named(p, "matrix", form.removesuffix(" running"))
+        assert fresh.loses_in_sums < lost / 8
+    long = program("matmul.lift", {"M": 64, "N": 64, "K": 4096})
+    todo = tasks(long, H200, families=("matrix",), budget=9**9, seed=1, max_error=1e-5, largest=9)
+    found = {task.form.name for task in todo}
+    assert {"mma-bf16 patch parts", "mma-f16 patch parts running"} <= found
+    assert "mma-bf16 patch parts running" not in found
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Tests of the forms of `registers` for programs that move more bytes than they compute: `swept` (a
 work-group makes a line of blocks), `vector-loads` (several steps of a sum are loaded as one
-vector), and products of bytes that are added in pairs."""
+vector), `wide-chunks` (several blocks' pixels are converted once), and products of bytes that are
+added in pairs."""
 
 # key: h w image sides, c channels
 
@@ -21,6 +22,7 @@ from ir.errors import UserError
 from ir.meaning.inputs import STORED, random_inputs, scalar_of
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
+from rewrites.families.all_families import forms
 
 DEPTHWISE = """
 depthwise(const weights : [[[{t}]3]3]C, image : [[[{t}]C]W]H) =
@@ -105,6 +107,8 @@ def test_steps_of_a_sum_are_loaded_and_made_floats_as_a_vector(
 ) -> None:
     text = MIXED.format(t=t, to=TO[t], c=8, w=7, h=3)
     program, plan = made(text, form, k=4, tr=1, tx=3, ty=2, v=4)
+    copied = r"\{\s+\w+ (\w+) = [^;]+;\s+\w+ = \1;\s+\}"
+    assert not any(re.search(copied, kernel.text) for kernel in plan.kernels)
     if t != "float":
         assert "float4 image_0" in plan.kernels[-1].text.replace("image_0_0", "image_0")
         assert "convert_float4" in plan.kernels[-1].text
@@ -149,6 +153,77 @@ def test_pairs_are_read_from_vectors_of_steps(session: Session) -> None:
     assert "uchar4 image_0 = " in plan.kernels[-1].text
     assert "pairs_of_uchar_uchar4(" in plan.kernels[-1].text
     assert runs_right(session, program, plan)
+
+
+@pytest.mark.parametrize("t", ["half", "uchar"])
+@pytest.mark.parametrize(("c", "w"), [(8, 7), (5, 13), (1, 16)])
+@pytest.mark.parametrize("tall", ["", " tall"])
+def test_pixels_of_several_blocks_are_made_floats_once(
+    session: Session, t: str, c: int, w: int, tall: str
+) -> None:
+    text = MIXED.format(t=t, to=TO[t], c=c, w=w, h=3)
+    form = f"relaid swept{tall} wide-chunks"
+    program, plan = made(text, form, k=c, tr=1, tx=2, ty=2, ts=8, v=4)
+    copy = plan.kernels[-1].text
+    assert re.search(r"__local float \w+\[", copy)
+    assert "convert_float16" in copy
+    assert runs_right(session, program, plan)
+
+
+def test_pixels_are_converted_in_vectors_and_read_one_by_one(session: Session) -> None:
+    text = MIXED.format(t="half", to="half", c=8, w=16, h=3)
+    program, plan = made(text, "relaid swept wide-chunks", k=8, tr=1, tx=2, ts=4, v=4)
+    assert "convert_float16(*(const __global half16 *)&image_[" in plan.kernels[-1].text
+    assert re.search(r"float image_0 = image_tile_\[", plan.kernels[-1].text)
+    assert "convert_float(" not in plan.kernels[-1].text
+    assert runs_right(session, program, plan)
+
+
+@pytest.mark.parametrize(("s", "t"), [("char", "char"), ("uchar", "char"), ("uchar", "uchar")])
+@pytest.mark.parametrize(("c", "v"), [(8, 8), (7, 16), (2, 2)])
+def test_pixels_are_made_shorts_before_their_products_are_added_in_pairs(
+    session: Session, s: str, t: str, c: int, v: int
+) -> None:
+    text = BYTES.format(s=s, t=t, c=c)
+    program, plan = made(text, "relaid swept pairs wide-chunks", k=2, tr=1, tx=2, ts=8, v=v)
+    assert f"pairs_of_short_{t}{v}(" in plan.kernels[-1].text
+    draws = np.random.default_rng(Random().randrange(2**32))
+    inputs = {"image": extremes(draws, s, (5, 3, c)), "weights": extremes(draws, t, (8, c))}
+    assert np.array_equal(session.build(plan, checking=True)(inputs), evaluate(program, inputs))
+
+
+def test_products_of_shorts_are_not_added_in_pairs(session: Session) -> None:
+    """Two products of the least shorts are 2^31 together, which is no int; their sum wraps
+    around."""
+    program, plan = made(
+        BYTES.format(s="short", t="short", c=8), "relaid swept", k=2, tr=1, tx=2, v=8
+    )
+    inputs = {
+        n: np.full(s, -(2**15), np.int16) for n, s in (("image", (5, 3, 8)), ("weights", (8, 8)))
+    }
+    assert "pairs_of" not in plan.source
+    assert np.array_equal(session.build(plan, checking=True)(inputs), evaluate(program, inputs))
+
+
+def test_each_choice_for_cpus_is_tried_less_often_on_a_gpu() -> None:
+    program = parse(BYTES.format(s="char", t="char", c=8))
+    by_name = {form.name: form for form in forms(program, "registers")}
+    for words in ("", "swept", "swept pairs", "swept pairs wide-chunks"):
+        form = by_name[words]
+        assert form.weight(on_gpu=True, dedicated_local=True) <= 1.0
+        assert form.weight(on_gpu=False, dedicated_local=False) >= 1.0
+
+
+def test_windows_are_not_made_wider_as_chunks() -> None:
+    text = DEPTHWISE.format(t="half", to="half", step=1, c=8, w=6, h=5)
+    with pytest.raises(UserError, match="expected pixels whose numbers several channels"):
+        lowering(parse(text), "registers", "relaid swept wide-chunks")
+
+
+def test_halves_that_are_summed_up_as_halves_are_not_made_wider() -> None:
+    text = BYTES.format(s="half", t="half", c=8).replace("reduce(0,", "reduce(0.0h,")
+    with pytest.raises(UserError, match="expected narrow numbers that are read as floats"):
+        lowering(parse(text), "registers", "relaid swept wide-chunks")
 
 
 def test_products_of_floats_are_not_added_in_pairs() -> None:

@@ -23,7 +23,6 @@ from explore.space.lowering import bound
 from ir.core.nodes import Program
 from ir.meaning.inputs import random_inputs
 from ir.parse import parse, parse_file
-from rewrites.adjoint.program import adjoint
 from rewrites.engine.meaning_check import means_the_same
 from rewrites.engine.refused import Refused
 from rewrites.engine.small_sizes import small_values
@@ -511,18 +510,3 @@ def test_what_is_done_to_each_sum_of_channels_stays(text: str, name: str, sessio
     out = session.build(made.plan, checking=True)(inputs)
     meant = expected(p, inputs)
     assert meant.agrees(out, lowering.derivation.rounding)
-
-
-@pytest.mark.parametrize("name", ["F2 blocked", "F4 registers", "F4 fused"])
-def test_a_weight_gradient_is_transformed_in_tiles(name: str, session: Session) -> None:
-    layer = parse(
-        """conv(weights : [[[[float]5]3]3]4, image : [[[float]5]8]12) =
-  map2d(window -> map(kernel -> dot(flatten(window), flatten(kernel)), weights),
-    slide2d(3, 1, pad2d(1, 0.0, image)))"""
-    )
-    p = adjoint(layer, "weights")
-    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3).items()}
-    lowering = lower(p, next(f for f in forms(p, "winograd") if f.name == name))
-    (made,) = drawn(lowering, 1)
-    out = session.build(made.plan, checking=True)(inputs)
-    assert expected(p, inputs).agrees(out, lowering.derivation.rounding)

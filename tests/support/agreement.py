@@ -118,7 +118,21 @@ def lowered(family: str) -> Iterator[Case]:
     every = forms(program, family)
     first, last = (next(_lowered(program, family, some)) for some in (every, every[::-1]))
     for form, low in {form.name: (form, low) for form, low in (first, last)}.values():
-        _, (point,) = points(low, profile("cpu"), 1, seed=0)
+        yield from _cases(family, program, form, low, 1)
+
+
+def shortest(family: str) -> Case:
+    """The case of a family for one small program whose kernels have the shortest text: by the first
+    form that applies, at one of eight points."""
+    program = example(*OTHERWISE.get(family, CONVOLUTION))
+    form, low = next(_lowered(program, family, forms(program, family)))
+    return min(_cases(family, program, form, low, 8), key=lambda case: len(case.made.plan.source))
+
+
+def _cases(family: str, program: Program, form: Form, low: Lowering, count: int) -> Iterator[Case]:
+    """The cases of a program lowered by a form of a family, at up to `count` points."""
+    _, drawn = points(low, profile("cpu"), count, seed=0)
+    for point in drawn:
         made = generate(bound(low.program, point), max_work_group=64)
         yield Case(f"{family} {form.name}".strip(), program, made, low.derivation.rounding)
 
@@ -160,12 +174,17 @@ def every() -> tuple[Case, ...]:
 
 def disagreement(session: Session, case: Case, integers: bool) -> str | None:
     """A message if a device's result of a case is too far from the interpreter's, otherwise None.
-    With `integers`, inputs are whole numbers, and results may be off only by the case's rounding
-    (by one more if its program makes whole numbers of reals). Otherwise they may be off by as much
-    as `_near` says."""
+    With `integers`, inputs are whole numbers."""
     inputs = random_inputs(case.program, 1, integers)
-    found = arrays(session.build(case.made.plan, checking=True)(inputs))
-    expected = arrays(evaluate(case.program, inputs))
+    found = session.build(case.made.plan, checking=True)(inputs)
+    return difference(case, inputs, found, session.device.platform)
+
+
+def difference(case: Case, inputs: dict[str, Data], result: Data, where: str) -> str | None:
+    """A message if the result of a case for these inputs, made on the device called `where`, is too
+    far from the interpreter's, otherwise None. Whole numbers may be off only by the case's rounding
+    (by one more if its program makes whole numbers of reals), others by as much as `_near` says."""
+    found, expected = arrays(result), arrays(evaluate(case.program, inputs))
     sizes = arrays(evaluate(case.program, {name: alike(x) for name, x in inputs.items()}))
     for out, meant, size in zip(found, expected, sizes, strict=True):
         right = Expected(meant, float(np.abs(size).max(initial=0)))
@@ -175,7 +194,7 @@ def disagreement(session: Session, case: Case, integers: bool) -> str | None:
         if case.rounding and makes_whole_of_reals(case.program):
             lost += right.lost(meant + 1)
         if out.shape != meant.shape or not away <= lost:
-            return f"{case.name} is {away:.2g} away on {session.device.platform}"
+            return f"{case.name} is {away:.2g} away on {where}"
     return None
 
 

@@ -8,7 +8,7 @@ from rewrites.number_laws.accumulators import (
 )
 from rewrites.number_laws.pairs_of_products import sum_in_pairs
 from rewrites.number_laws.whole_sums import choice_in_int, saturated_int, sum_in_int
-from rewrites.number_laws.widening import float_once, float_product, widen
+from rewrites.number_laws.widening import float_once, float_product, short_once, widen
 from rewrites.number_laws.zero_points import zero_points_out
 from tests.support.condition import Condition as C
 
@@ -90,6 +90,12 @@ CONDITIONS = [
       "let! ys = {} map(y -> float(y), ys)", "xs", "is"),
     C(float_once, "the result is made of floats", HALVES, "let! ys = xs map(y -> {}, ys)",
       "float(y)", "max(y, h)"),
+    C(short_once, "bytes are all that is made wider", f"{BYTES}, is : [int]6",
+      "let! ys = {} map(y -> y * i, ys)", "xs", "is"),
+    C(short_once, "ints or floats are made of them before anything else", BYTES,
+      "let! ys = xs map(y -> {}, ys)", "y * b", "int(max(y, y))"),
+    C(short_once, "the result is made of them", BYTES, "let! ys = xs map(y -> {}, ys)", "int(y)",
+      "y"),
     C(split_loop, "k divides n", HALVES, "reduceSeq(f, (acc, x) -> acc + float(x), xs)", {"k": 3},
       {"k": 4}),
     C(sum_afresh, "the loop goes on from a variable", HALVES,

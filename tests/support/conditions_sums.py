@@ -19,7 +19,7 @@ from rewrites.fast_algorithms import sums_of_spectra as spectra
 from rewrites.fast_algorithms import toeplitz as matrices
 from rewrites.fast_algorithms.by_windows import by_windows
 from rewrites.fast_algorithms.dft_terms import COMPLEX, dft, irdft, rdft
-from rewrites.transforms.sums_over_tiles import by_numbered_tiles, by_parts_of_tiles, by_tiles
+from rewrites.transforms.sums_over_tiles import by_numbered_tiles, by_parts_of_tiles
 from tests.support.condition import Arguments
 from tests.support.condition import Condition as C
 
@@ -249,7 +249,6 @@ PRODUCTS = [
 
 T = matrices.replicate_taps
 OVER_TILES: tuple[tuple[Rule, Arguments], ...] = (
-    (by_tiles, {}),
     (by_numbered_tiles, {"side": 2}),
     (by_parts_of_tiles, {"side": 2, "part": 1}),
 )
@@ -328,8 +327,6 @@ WINDOWS = [
          "map(w -> dot(w, g) + {}, slide(3, 1, xs))", "b", "at(0, w)"),
     )),
     *(C(rule, *rest, arguments=given) for rest in LONG_SUMS for rule, given in OVER_TILES),
-    C(by_tiles, "tiles fill an image", f"{LONG}, h : [float]5", "map(w -> dot(w, {}, 1, xs))",
-      "g), slide(4", "h), slide(5"),
     C(by_numbered_tiles, "there are several tiles", LONG, "map(w -> dot(w, g), slide(4, 1, xs))",
       {"side": 3}, {"side": 4}),
     C(by_parts_of_tiles, "there are several tiles", LONG, "map(w -> dot(w, g), slide(4, 1, xs))",

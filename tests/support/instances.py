@@ -467,6 +467,26 @@ def named_for_floats(g: Terms) -> Expr:
     return Let(Var("named", xs.type), xs, replaced(e, xs, Var("named", xs.type)))
 
 
+def named_for_shorts(g: Terms) -> Expr:
+    """A random `let` that names an array of bytes, which may be padded; its body sums windows of
+    it, products or differences of bytes, in ints or in floats."""
+    t, n = g.one_of(CHAR, UCHAR), g.size(3, 6)
+    xs, named = g.param(Array(t, n)), Var("named", Array(t, n))
+    padded = Pad(1, g.size(0, 2), Lit(g.size(0, 3), t), named)
+    windows = Slide(g.size(1, 3), 1, g.one_of(named, padded))
+    total = g.one_of(INT, FLOAT)
+
+    def step(acc: Expr, x: Expr) -> Expr:
+        term = Binary(g.one_of("*", "+", "-"), x, g.param(g.one_of(CHAR, UCHAR, INT)))
+        return Binary("+", acc, g.one_of(Unary(total.name, x), Unary(total.name, term)))
+
+    window = elem_of(windows)
+    sums = lam(
+        "row", window, lambda w: Reduce(g.param(total), lam2(("acc", "x"), (total, t), step), w)
+    )
+    return Let(named, xs, Map(sums, windows))
+
+
 def loop(g: Terms) -> Instance:
     """A random reduction as a sequential loop, spelled out or not; and the rule's argument k, which
     divides the number of turns."""
@@ -1161,6 +1181,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     widening.float_product: plain(float_of_product),
     widening.widen: read_as_floats,
     widening.float_once: plain(named_for_floats),
+    widening.short_once: plain(named_for_shorts),
     accumulators.rounded_later: plain(rounded_float),
     accumulators.split_loop: loop,
     accumulators.sum_afresh: plain(loop_of_narrow),

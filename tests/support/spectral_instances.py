@@ -36,7 +36,7 @@ from rewrites.fast_algorithms.sums_of_spectra import of_planes
 from rewrites.nest.normal_form import normalise
 from rewrites.nest.reshape import sort
 from rewrites.nest.spine import strip
-from rewrites.transforms.sums_over_tiles import by_numbered_tiles, by_parts_of_tiles, by_tiles
+from rewrites.transforms.sums_over_tiles import by_numbered_tiles, by_parts_of_tiles
 from tests.support.instances import Instance, plain
 from tests.support.random_terms import Terms
 
@@ -194,7 +194,6 @@ def over_images(g: Terms) -> Expr:
 INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     over_rows.by_rows: plain(windows_of_rows),
     by_windows: plain(windows_of_planes),
-    by_tiles: plain(over_images),
     by_numbered_tiles: lambda g: (over_images(g), {"side": g.size(1, 3)}),
     by_parts_of_tiles: lambda g: (over_images(g), {"side": g.size(1, 3), "part": g.size(1, 2)}),
     by_spectra.linear_sum: plain(sum_of_linear),

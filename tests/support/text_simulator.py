@@ -34,6 +34,7 @@ from codegen.text_reader.c_syntax import (
     Name,
     Negative,
     Pointed,
+    Pointer,
     Real,
     Registers,
     StoreVector,
@@ -125,6 +126,7 @@ class Simulation:
         self.groups = (z * groups[1] + y) * groups[0] + x
         self.clock = {space: np.zeros(self.count, np.int64) for space in Space}
         self.scope: dict[str, Value | Array | Function] = {}
+        self.walking: dict[str, Int] = {}  # what loops add to, whose names are theirs alone
         self.arrays: dict[str, Array] = {}
         for p in text.parameters:
             self.array(Array(p.name, Space.GLOBAL, p.scalar, elements[p.name], 1, BASE))
@@ -182,11 +184,18 @@ class Simulation:
                 assert found is not None
                 self.run(then, on & (found.at != 0))
                 self.run(otherwise, on & (found.at == 0))
-            case Counted(name, scalar, count, body):
+            case Counted(name, scalar, count, body, _, walks, steps):
                 outer = dict(self.scope)
+                for walker, start in walks:
+                    begun = self.value(start, on)
+                    assert begun is not None
+                    self.walking[walker] = self.fits(begun.at, False, on)
                 for k in range(count):
                     self.scope[name] = Int(np.full(self.count, k, np.int64), scalar == "long")
                     self.run(body, on)
+                    for walker, step in steps:
+                        now = self.walking[walker].at
+                        self.walking[walker] = self.fits(now + np.where(on, step, 0), False, on)
                 self.scope = outer
 
     def meet(self, spaces: frozenset[Space], on: Mask) -> None:
@@ -216,7 +225,7 @@ class Simulation:
     def value(self, e: CExpr, on: Mask) -> Value:
         match e:
             case Name(name):
-                found = self.scope[name]
+                found = self.walking.get(name) or self.scope[name]
                 assert found is None or isinstance(found, Int)
                 return found
             case Whole(number, wide):
@@ -229,6 +238,10 @@ class Simulation:
                 self.value(inner, on)
             case Cast(kind, parts):
                 first, *_ = [self.value(part, on) for part in parts]
+                if first is not None and kind.width == 1 and kind.scalar == "uint":
+                    if (first.at < 0)[on].any():
+                        self.faults.add("overflow")
+                    return first
                 if first is not None and kind.width == 1 and kind.scalar in ("int", "long"):
                     return self.fits(first.at, kind.scalar == "long", on)
             case Negative(inner):
@@ -317,9 +330,10 @@ class Simulation:
             self.touch(array, index.at * array.unit, array.unit, on, writes)
             return
         unit = 4 if e.kind.width == 3 else e.kind.width
-        if (index.at[on] % unit).any() or array.aligned % (unit * BYTES[array.scalar]):
+        size = BYTES[array.scalar] if e.in_bytes else 1
+        if (index.at[on] % (unit * size)).any() or array.aligned % (unit * BYTES[array.scalar]):
             self.faults.add("alignment")
-        self.touch(array, index.at, unit, on, writes)
+        self.touch(array, index.at // size, unit, on, writes)
 
     def vector(self, width: int, offset: CExpr, pointer: CExpr, on: Mask, writes: bool) -> None:
         at = self.value(offset, on)
@@ -333,6 +347,13 @@ class Simulation:
                 array = self.scope[name]
                 assert isinstance(array, Array)
                 return array, np.zeros(self.count, np.int64)
+            case Pointer(to):
+                array, found = self.scope[to.element.array], self.value(to.element.index, on)
+                assert isinstance(array, Array)
+                assert found is not None
+                if (found.at[on] % BYTES[array.scalar]).any():
+                    self.faults.add("alignment")
+                return array, found.at // BYTES[array.scalar]
             case Infix(op, left, right):
                 array, index = self.pointer(left, on)
                 more = self.value(right, on)

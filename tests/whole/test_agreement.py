@@ -1,10 +1,12 @@
-"""Tests that kernels give the interpreter's results on every device there is, and that Oclgrind
-finds no races in them."""
+"""Tests that kernels give the interpreter's results on every device there is, and on a third
+implementation of OpenCL, which comes with the toolchain for Mali; and that Oclgrind finds no races
+in them."""
 
 import os
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from itertools import product
 from pathlib import Path
 
@@ -12,9 +14,24 @@ import pytest
 
 from codegen.proof.prove import prove
 from codegen.runtime.session import Session
-from tests.support.agreement import EXAMPLES, FAULTS, SMALL, WRITTEN, disagreement, every, written
+from explore.toolchain.toolchain import installed
+from ir.meaning.inputs import random_inputs
+from tests.support.agreement import (
+    EXAMPLES,
+    FAMILIES,
+    FAULTS,
+    SMALL,
+    WRITTEN,
+    difference,
+    disagreement,
+    every,
+    shortest,
+    written,
+)
+from tests.support.emulated_device import EmulatedDevice
 
 ROOT = Path(__file__).resolve().parents[2]
+TOOLCHAIN = installed()  # the user's, asked for before tests get a cache of their own
 
 
 @pytest.mark.parametrize("name", WRITTEN)
@@ -23,6 +40,18 @@ def test_every_example_and_family_agrees_on_every_device(
 ) -> None:
     for case, session, integers in product(written(name), sessions, (True, False)):
         assert disagreement(session, case, integers) is None
+
+
+def test_every_family_agrees_on_a_third_implementation(tmp_path: Path) -> None:
+    """Rusticl's llvmpipe, run in an emulator, gives the interpreter's results on whole numbers."""
+    if TOOLCHAIN is None:
+        pytest.skip(
+            "Rusticl's llvmpipe is not here, it comes with the command explore toolchain mali"
+        )
+    with closing(EmulatedDevice(TOOLCHAIN, tmp_path)) as device:
+        for case in map(shortest, FAMILIES):
+            inputs = random_inputs(case.program, 1, True)
+            assert difference(case, inputs, device.run(case.made.plan, inputs), device.name) is None
 
 
 def test_every_example_is_run() -> None:

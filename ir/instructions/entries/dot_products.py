@@ -30,49 +30,37 @@ def dot(s: Scalar, t: Scalar) -> Lam:
     return Lam((a, b, c), Reduce(c, step, Zip((a, b))))
 
 
-def _text(name: str, signs: str) -> str:
-    """The text of the OpenCL function `name` for operands with these signs (such as `su`), by
-    whichever extension the device has, or by plain products. Arm's extension is used only where
-    both operands are signed, or both unsigned."""
+def _entry(signs: str) -> Alone:
+    """The entry of the dot product of operands with these signs (such as `su`). Arm has it where
+    both are signed, or both unsigned."""
+    name, kind = f"dot_{signs}", "uint" if signs == "uu" else "int"
     first, second = (f"{SIGNED[sign].name}{LANES}" for sign in signs)
-    of, kind = f"4x8packed_{signs}", "uint" if signs == "uu" else "int"
-    arm = [f"#elif defined({ARM})", "  return arm_dot_acc(a, b, c);"]
-    if first != second:
-        arm = []
-    elif kind == "uint":
-        arm[1] = "  return as_int(arm_dot_acc(a, b, as_uint(c)));"
-    enabled = [
-        f"#if defined({ARM})",
-        f"#pragma OPENCL EXTENSION {ARM_EXTENSION} : enable",
-        "#endif",
-    ]
     terms = " + ".join(f"a.s{i} * b.s{i}" for i in range(LANES))
-    return "\n".join(
-        [
-            *(enabled if arm else []),
-            f"inline int {name}({first} a, {second} b, int c)",
-            "{",
-            f"#if defined({KHRONOS})",
-            f"  return as_int(as_uint(c) + (uint)dot_{of}_{kind}(as_uint(a), as_uint(b)));",
-            *arm,
-            f"#elif defined({NVIDIA})",
+    packed = f"dot_4x8packed_{signs}_{kind}(as_uint(a), as_uint(b))"
+    arm = "as_int(arm_dot_acc(a, b, as_uint(c)))" if kind == "uint" else "arm_dot_acc(a, b, c)"
+    dp4a = f"dp4a.{signs[0]}32.{signs[1]}32 %0, %1, %2, %3;"
+
+    def function(*body: str) -> str:
+        return "\n".join((f"inline int {name}({first} a, {second} b, int c)", "{", *body, "}"))
+
+    of_arm = [
+        f"#pragma OPENCL EXTENSION {ARM_EXTENSION} : enable",
+        function(f"  return {arm};"),
+    ]
+    spelled = {
+        f"defined({KHRONOS})": function(f"  return as_int(as_uint(c) + (uint){packed});"),
+        f"defined({ARM})": "\n".join(of_arm),
+        f"defined({NVIDIA})": function(
             "  int sum;",
-            f'  asm("dp4a.{signs[0]}32.{signs[1]}32 %0, %1, %2, %3;" : "=r"(sum)',
+            f'  asm("{dp4a}" : "=r"(sum)',
             '      : "r"(as_uint(a)), "r"(as_uint(b)), "r"(c));',
             "  return sum;",
-            "#else",
-            f"  return as_int(as_uint(c) + (uint)({terms}));",
-            "#endif",
-            "}",
-        ]
-    )
-
-
-def _entry(signs: str) -> Alone:
-    name = f"dot_{signs}"
-    arm = [ARM] if len({*signs}) == 1 else []
-    native = " || ".join(f"defined({macro})" for macro in (KHRONOS, *arm, NVIDIA))
-    return Alone(name, dot(*(SIGNED[sign] for sign in signs)), _text(name, signs), native)
+        ),
+    }
+    if first != second:
+        del spelled[f"defined({ARM})"]
+    plain = function(f"  return as_int(as_uint(c) + (uint)({terms}));")
+    return Alone(name, dot(*(SIGNED[sign] for sign in signs)), spelled, plain)
 
 
 ENTRIES = tuple(map(_entry, ("ss", "su", "uu")))

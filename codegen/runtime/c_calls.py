@@ -1,4 +1,4 @@
-"""Launches through the C interface of the OpenCL loader, with nothing made between two of them.
+"""Calls of C libraries: launches through the OpenCL loader, and memory given back to the system.
 
 At every launch pyopencl converts sizes, sets arguments, and makes an event object; here that is
 done once, before the first of many launches.
@@ -42,3 +42,11 @@ def launch_call(
         None,
         None,
     )
+
+
+def give_back_freed() -> None:
+    """Give memory that this process has freed back to the system, where its C library can (glibc
+    can; else it is kept for later use). Drivers' compilers free much that they do not give back."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(ctypes.c_size_t(0))

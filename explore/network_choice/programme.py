@@ -1,0 +1,274 @@
+"""The choice of a network's offers and layouts as a 0-1 programme.
+
+An unknown for each offer of a layer says whether the layer has it. Where a tensor may lie in two
+layouts, its makers say in which it lies; a layer that reads it in the other needs a copy, which is
+an unknown for each option of the program that copies. Most bytes live in the arena at a layer's
+worst moment, or when a copy is made."""
+
+# key: l number of a layer, o of one of its offers, t tensor, k number of a tensor's reader
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from explore.network_choice.layer_options import Option
+from explore.network_choice.layers_in_parts import Offer, Offers
+from explore.network_choice.layers_in_place import overwriting
+from explore.network_choice.live_bytes import LiveTensors, Moment
+from explore.network_choice.zero_one import Term, ZeroOne
+from explore.network_graph.network_layers import Layers
+from ir.arena import Life
+
+UNIT = 1024.0  # bytes: what the solver counts in
+ARENA = "arena"
+
+Changes = Mapping[tuple[str, bool], Sequence[Option]]
+"""The options of the program that makes a tensor's copy in another layout, by the tensor, and
+whether the copy has its channels last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Has:
+    """The unknown that says whether a layer has one of its offers."""
+
+    layer: int
+    offer: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """The unknown that says whether a tensor is copied into the layout with its channels last, or
+    into ONNX's order, by an option of the program that does so."""
+
+    tensor: str
+    last: bool
+    option: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lies:
+    """The unknown that is at least 1 if a tensor lies in a layout when its reader runs."""
+
+    tensor: str
+    reader: int
+    last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class More:
+    """The unknown that is at least 1 if a tensor takes its bytes once more when its reader runs."""
+
+    tensor: str
+    reader: int
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A solved choice: the number of each layer's offer, the option that makes the copy of each
+    tensor that has one in another layout, and the share of its cost by which another choice might
+    be better."""
+
+    numbers: tuple[int, ...]
+    copies: Mapping[str, Option]
+    gap: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensor:
+    """A tensor that may lie in two layouts: the layers that make it (none: it is an input, in
+    ONNX's order), those that read it, in order, its bytes, and whether it lies in the arena
+    (`inside`) or outside, where only its copy needs bytes.
+
+    Of its readers, those in `whole` need all that they read until they end."""
+
+    name: str
+    makers: tuple[int, ...]
+    readers: tuple[int, ...]
+    bytes: int
+    inside: bool
+    whole: frozenset[int]
+
+    @property
+    def made(self) -> int:
+        """The number of the last layer that makes it; -1 for an input."""
+        return self.makers[-1] if self.makers else -1
+
+    def lying(self, l: int) -> int | None:
+        """The number of the first reader of which it is certain that what it reads lives when layer
+        l has most; None if there is none."""
+        later = [k for k, r in enumerate(self.readers) if r > l or (r == l and r in self.whole)]
+        return later[0] if later and l > self.made else None
+
+
+@dataclass(frozen=True, slots=True)
+class Programme:
+    """What is known of a network: its layers, their offers, the worst moment of each offer, the
+    tensors' lives, the options of the programs that copy tensors, and the tensors that may lie in
+    two layouts.
+
+    The bytes that it counts are never more than a plan's: what a layer may overwrite, or may need
+    in its first launches only, is not counted twice."""
+
+    layers: Layers
+    offers: Offers
+    moments: Sequence[Sequence[Moment]]
+    live: LiveTensors
+    changes: Changes
+    tensors: Sequence[_Tensor]
+
+    @staticmethod
+    def of(layers: Layers, offers: Offers, changes: Changes) -> "Programme":
+        """The programme of a network, with the changes of those tensors that are left."""
+        live = LiveTensors.of(layers)
+        moments = [[live.moment(layers, l, x) for x in each] for l, each in enumerate(offers)]
+        names = dict.fromkeys(t for each in offers for x in each for t in x.way.layouts)
+        tensors = [_tensor(layers, offers, live, t) for t in names] if changes else []
+        left = {change: found for change, found in changes.items() if change[0] in names}
+        return Programme(layers, offers, moments, live, left, tensors)
+
+    def solved(self, budget: float | None) -> Solution | None:
+        """The choice of least time within a budget in bytes, or, for None, that of least memory;
+        None if no choice is within the budget."""
+        z = ZeroOne()
+        self._name_unknowns(z)
+        for t in self.tensors:
+            self._lay_out(z, t)
+        self._fit(z)
+        kept = [(name, o.kept_bytes / UNIT) for name, o in self._options()]
+        times = [(name, o.time_ns) for name, o in self._options()]
+        longest = max(time for _, time in times)
+        cost: list[Term] = [(name, time / longest) for name, time in times]
+        if budget is None:
+            cost = [*kept, (ARENA, 1.0)]
+        else:
+            z.row([*kept, (ARENA, 1.0)], high=(budget - self.live.outside) / UNIT)
+        found = z.solved(cost)
+        return None if found is None else self._solution(*found)
+
+    def _solution(self, values: Mapping[Hashable, float], gap: float) -> Solution:
+        numbers = [0] * len(self.offers)
+        copies = {}
+        for name, option in self._options():
+            match name:
+                case Has(l, o) if values[name] > 0.5:
+                    numbers[l] = o
+                case Copies(t) if values[name] > 0.5:
+                    copies[t] = option
+        return Solution(tuple(numbers), copies, gap)
+
+    def _options(self) -> Iterator[tuple[Has | Copies, Option]]:
+        """Every option that may be chosen, with the name of its unknown."""
+        for l, each in enumerate(self.offers):
+            yield from ((Has(l, o), offer.option) for o, offer in enumerate(each))
+        for (t, last), options in self.changes.items():
+            yield from ((Copies(t, last, n), option) for n, option in enumerate(options))
+
+    def _name_unknowns(self, z: ZeroOne) -> None:
+        for name, _ in self._options():
+            z.unknown(name)
+        z.unknown(ARENA, whole=False, most=float("inf"))
+        for t in self.tensors:
+            for k in range(len(t.readers)):
+                z.unknown(Lies(t.name, k, False), whole=False)
+                z.unknown(Lies(t.name, k, True), whole=False)
+                z.unknown(More(t.name, k), whole=False)
+
+    def _in(self, l: int, t: str, last: bool) -> list[Term]:
+        """The offers of layer l that read or make tensor t in a layout."""
+        return [
+            (Has(l, o), 1.0)
+            for o, offer in enumerate(self.offers[l])
+            if offer.way.layouts.get(t) == last
+        ]
+
+    def _copies(self, t: str, last: bool) -> list[Term]:
+        return [(Copies(t, last, n), 1.0) for n in range(len(self.changes.get((t, last), ())))]
+
+    def _lay_out(self, z: ZeroOne, t: _Tensor) -> None:
+        """Demand that each reader of a tensor finds it in its layout, as it was made or copied, and
+        relate the unknowns that tell where it lies."""
+        for last in (False, True):
+            made = self._in(t.makers[0], t.name, last) if t.makers else []
+            always = 0.0 if t.makers or last else 1.0  # an input lies in ONNX's order
+            there = [*made, *self._copies(t.name, last)]
+            z.row(there, high=1.0 - always)
+            reads = [x for reader in t.readers for x in self._in(reader, t.name, last)]
+            z.row([*self._copies(t.name, last), *_minus(reads)], high=0.0)
+            for maker in t.makers[1:]:
+                z.row([*self._in(maker, t.name, last), *_minus(made)], 0.0, 0.0)
+            for k, reader in enumerate(t.readers):
+                read = self._in(reader, t.name, last)
+                z.row([*read, *_minus(there)], high=always)
+                lies = Lies(t.name, k, last)
+                z.row([*read, (lies, -1.0)], high=0.0)
+                if k:
+                    z.row([(lies, 1.0), (Lies(t.name, k - 1, last), -1.0)], high=0.0)
+        for k in range(len(t.readers)):
+            layouts: list[Term] = [(Lies(t.name, k, last), 1.0) for last in (False, True)]
+            if not t.inside:  # it lies in ONNX's order
+                layouts = layouts[1:]
+            z.row([*layouts, (More(t.name, k), -1.0)], high=len(layouts) - 1.0)
+
+    def _fit(self, z: ZeroOne) -> None:
+        """Demand one offer of each layer, and that the arena holds what lives at each moment."""
+        for l, moments in enumerate(self.moments):
+            z.row([(Has(l, o), 1.0) for o in range(len(moments))], 1.0, 1.0)
+            need = [(Has(l, o), m.bytes / UNIT) for o, m in enumerate(moments)]
+            z.row([*need, *_more(self.tensors, l), (ARENA, -1.0)], high=0.0)
+        for t in self.tensors:
+            self._fit_copies(z, t)
+
+    def _fit_copies(self, z: ZeroOne, t: _Tensor) -> None:
+        """Demand that the arena holds what lives when a tensor is copied, just after it was made;
+        inputs are copied first of all."""
+        lives = tuple(
+            (name, self.live.sizes[name])
+            for name, life in self.live.lives.items()
+            if life.first <= t.made < life.last
+        )
+        inputs = [x for x in self.tensors if not x.makers and not t.makers]
+        others = [x for x in self.tensors if x is not t and x not in inputs]
+        now = Moment(lives).bytes
+        copied = [
+            (name, x.bytes / UNIT)
+            for x in inputs
+            if x is not t
+            for name, _ in self._copies(x.name, True)
+        ]
+        for last in (False, True):
+            most = Moment((*lives, ("", t.bytes))).bytes - now
+            copy = [(name, most / UNIT) for name, _ in self._copies(t.name, last)]
+            terms = [*copy, *copied, *_more(others, t.made + 1), (ARENA, -1.0)]
+            z.row(terms, high=-now / UNIT)
+
+
+def _tensor(layers: Layers, offers: Offers, live: LiveTensors, name: str) -> _Tensor:
+    ways = [each[0].way for each in offers]
+    readers = [l for l, way in enumerate(ways) if name in dict(way.tensors).values()]
+    return _Tensor(
+        name,
+        tuple(l for l, way in enumerate(ways) if way.output == name),
+        tuple(readers),
+        layers.tensors[name].kind.bytes,
+        name in live.lives,
+        frozenset(l for l in readers if all(_whole(layers, live, l, x, name) for x in offers[l])),
+    )
+
+
+def _whole(layers: Layers, live: LiveTensors, l: int, offer: Offer, name: str) -> bool:
+    """True if layer l with this offer needs the tensor `name` until it ends, and could not write
+    over it if nobody else read it."""
+    way, plan = offer.way, offer.option.plan
+    if sum(not k.prepack for k in plan.kernels) > 1:
+        return False
+    lives = {t: life for t, life in live.lives.items() if t == way.output}
+    return overwriting(layers, lives | {name: Life(-1, l)}, l, way, plan) is None
+
+
+def _minus(terms: Sequence[Term]) -> list[Term]:
+    return [(name, -factor) for name, factor in terms]
+
+
+def _more(tensors: Sequence[_Tensor], l: int) -> list[Term]:
+    """What lives at layer l of tensors that lie in two layouts, or of copies of those outside."""
+    reading = ((t, t.lying(l)) for t in tensors)
+    return [(More(t.name, k), t.bytes / UNIT) for t, k in reading if k is not None]

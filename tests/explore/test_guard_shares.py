@@ -1,0 +1,58 @@
+"""Tests of how often guarded statements are carried out: shares are compared with all choices tried
+one by one."""
+
+import random
+from itertools import product
+
+import pytest
+
+from codegen.compile import generate
+from codegen.index.condition import at_least, both, holds, less
+from codegen.index.index import Index, maximum, minimum, var
+from explore.building.guard_shares import share
+from explore.building.operations import multiplications, scalings
+from ir.parse import parse
+
+COUNTS = {"a": 5, "b": 7, "c": 3, "d": 4}
+A, B, C, D = (var(name, 0, n - 1) for name, n in COUNTS.items())
+
+
+def drawn_index() -> Index:
+    k, m = random.randint(1, 4), random.randint(2, 5)
+    linear = A * k + B
+    return random.choice(
+        [A, D, linear, linear // m, (A + B * k) % m, A * B, minimum(A, C), maximum(A, B) + C]
+    )
+
+
+@pytest.mark.parametrize("parts", [0, 1, 2, 3])
+def test_a_guard_holds_in_its_share_of_all_choices(parts: int) -> None:
+    for _ in range(20):
+        guard = both(
+            *(
+                random.choice([less, at_least])(drawn_index(), random.randint(-1, 8))
+                for _ in range(parts)
+            )
+        )
+        every = [dict(zip(COUNTS, at, strict=True)) for at in product(*map(range, COUNTS.values()))]
+        meant = sum(holds(guard, values) for values in every) / len(every)
+        assert share(guard, COUNTS) == pytest.approx(meant)
+
+
+def test_of_too_many_choices_some_are_drawn() -> None:
+    x, y, n = var("x", 0, 9999), var("y", 0, 9999), 10_000
+    assert share(less(x + y, n), {"x": n, "y": n}) == pytest.approx(0.5, abs=0.02)
+
+
+def test_products_that_a_guard_leaves_out_are_not_taken() -> None:
+    """In groups of 8 work-items that keep 8 products each, 4 sum pairs of them with two more."""
+    text = """f(xs : [float]64) =
+      join(mapWorkgroup(0)(tile ->
+          let kept = toLocal(mapLocal(0)(x -> x * 3.0, tile))
+          mapLocal(0)(pair -> reduceSeq(0.0, (acc, x) -> acc + x * 5.0, pair), split(2, kept)),
+        split(8, xs)))"""
+    kernels = generate(parse(text)).kernels
+    assert multiplications(kernels) == 64 + 2 * 64
+    assert multiplications(kernels, taken=True) == 64 + 2 * 32
+    halved = generate(parse(text.replace("5.0", "0.5"))).kernels
+    assert scalings(halved, fused=True, taken=True) == 2 * 32

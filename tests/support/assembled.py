@@ -1,0 +1,40 @@
+"""Assembling the inline PTX of instructions by NVIDIA's `ptxas`, which needs no device."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from ir.instructions.entry import Alone, Entry
+
+HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry kernel_()\n{"
+# The parts of `asm("…" : outputs : inputs);`
+ASM = re.compile(r'\basm(?: volatile)?\(((?:\s*"[^"]*")+)\s*:(.*?)(?: :|\n *:)(.*?)\);', re.S)
+TYPES = {"r": "b32", "f": "f32", "l": "b64"}
+
+
+def assembles(entries: Iterable[Entry | Alone]) -> bool:
+    """True if the inline PTX of all these instructions assembles; the test is skipped where `ptxas`
+    is not installed. A failure prints what it says."""
+    if shutil.which("ptxas") is None:
+        pytest.skip("ptxas is not installed: pip install nvidia-cuda-nvcc")
+    texts = [text for entry in entries for text in entry.spelled.values() if "asm" in text]
+    lines = [line for text in texts for line in _statements(text)]
+    assert len(lines) == len(texts)
+    source = "\n".join([HEAD, *lines, "  ret;", "}"])
+    command = ["ptxas", "-arch=sm_90", "-o", "/dev/null", "/dev/stdin"]
+    done = subprocess.run(command, input=source, capture_output=True, text=True)
+    print(done.stderr, done.stdout)
+    return done.returncode == 0
+
+
+def _statements(text: str) -> Iterator[str]:
+    """The instructions in the inline PTX of an OpenCL text, each in a block that declares a
+    register for each operand."""
+    for template, outputs, inputs in ASM.findall(text):
+        kinds = re.findall(r'"[+=]?(\w)"', f"{outputs},{inputs}")
+        declared = " ".join(f".reg .{TYPES[kind]} %o{n};" for n, kind in enumerate(kinds))
+        line = "".join(re.findall(r'"([^"]*)"', template))
+        yield "  { " + declared + " " + re.sub(r"%(\d+)", r"%o\1", line) + " }"
