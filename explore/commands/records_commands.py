@@ -22,6 +22,7 @@ from explore.search.replay import Replay, compare
 from ir.errors import UserError
 from ir.parse import parse
 from ir.text.counted import counted
+from ir.text.rebind_sizes import sizes_of_text
 
 ACTIONS = ("list", "export", "merge", "prune")
 
@@ -85,11 +86,8 @@ def diff(given: argparse.Namespace) -> int:
     allowed."""
     before, after = Run(given.run), Run(given.other)
     first, second = before.environment, after.environment
-    if _identity(first) != _identity(second):
-        raise UserError(
-            f"{given.run} and {given.other} are runs of different programs or sizes: "
-            f"{first.name} and {second.name}"
-        )
+    if (unlike := unlike_programs(first, second)) is not None:
+        raise UserError(f"{given.run} and {given.other} are runs of different {unlike}")
     for what, a, b in (
         ("device", first.where, second.where),
         ("driver", first.driver, second.driver),
@@ -106,8 +104,21 @@ def diff(given: argparse.Namespace) -> int:
     return 1 if worse else 0
 
 
-def _identity(known: Environment) -> object:
-    return identity_of(parse(known.program_run, known.name))
+def unlike_programs(first: Environment, second: Environment) -> str | None:
+    """The words that say how the programs of two runs differ, apart from their names: in their
+    sizes, or in more; None if they do not differ."""
+    one, other = (identity_of(parse(known.program_run, known.name)) for known in (first, second))
+    if one == other:
+        return None
+    if one.shape != other.shape:
+        return f"programs: {first.name} and {second.name}"
+    bound, now = (sizes_of_text(known.program_run) for known in (first, second))
+    apart = [
+        f"{name} = {bound.get(name, 'none')} and {now.get(name, 'none')}"
+        for name in dict.fromkeys((*bound, *now))
+        if bound.get(name) != now.get(name)
+    ]
+    return f"sizes: {', '.join(apart) or f'{one.sizes} and {other.sizes}'}"
 
 
 def replay(given: argparse.Namespace) -> int:

@@ -1,9 +1,12 @@
-"""A program's text with sizes replaced, to record a run with `--set` as a text of its own."""
+"""The sizes that a program's text binds, and the text with sizes replaced, to record a run with
+`--set` as a text of its own."""
 
 from collections.abc import Mapping
 
+from ir.core.size import Size
 from ir.errors import Span
 from ir.text.read_tree import read
+from ir.text.written_sizes import where_sizes
 
 
 def rebound(text: str, sizes: Mapping[str, int]) -> str:
@@ -19,6 +22,11 @@ def rebound(text: str, sizes: Mapping[str, int]) -> str:
     for span, put in sorted(changes, key=lambda change: change[0].start, reverse=True):
         text = f"{text[: span.start]}{put}{text[span.end :]}"
     return text
+
+
+def sizes_of_text(text: str) -> dict[str, Size]:
+    """The sizes that a program's text binds after `where`, by name."""
+    return where_sizes(read(text).where, {})
 
 
 def _binding(name: str, size: int) -> str:

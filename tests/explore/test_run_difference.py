@@ -16,6 +16,7 @@ from tests.support.sample_runs import ENVIRONMENT, sample_run
 
 RECORDS = sample_run(60)
 BEST = front(RECORDS)[0]
+OTHER = "double(xs : [float]n) = map(x -> x + x, xs) where n = 6"
 
 
 def slowed(record: Record, by: float, spread: float = 0.01) -> Record:
@@ -76,6 +77,20 @@ def test_the_command_fails_where_it_is_asked_to_and_refuses_other_programs(
     assert main(["diff", before, after, "--fail-if-slower", "5%"]) == 1
     assert BEST.variant.id in capsys.readouterr().err
     assert main(["diff", after, before, "--fail-if-slower", "0.05"]) == 0
-    other = stored(tmp_path / "other", [], program=ENVIRONMENT.program.replace("M = 128", "M = 64"))
-    assert main(["diff", before, other]) == 1
-    assert "different programs or sizes" in capsys.readouterr().err
+    assert main(["diff", before, stored(tmp_path / "other", [], program=OTHER)]) == 1
+    assert "runs of different programs: VGG-16 layer 7 and" in capsys.readouterr().err
+
+
+def test_runs_of_other_sizes_are_refused_and_the_sizes_that_differ_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wide = ENVIRONMENT.program.replace("M = 128", "M = 64").replace("W = 112", "W = 56")
+    before, after = stored(tmp_path / "a", RECORDS), stored(tmp_path / "b", [], program=wide)
+    assert main(["diff", before, after]) == 1
+    told_of = capsys.readouterr().err
+    assert "runs of different sizes: W = 112 and 56, M = 128 and 64" in told_of
+    written = OTHER.replace("]n", "]6").partition("where")[0]
+    first = stored(tmp_path / "c", [], program=written)
+    second = stored(tmp_path / "d", [], program=written.replace("6", "7"))
+    assert main(["diff", first, second]) == 1
+    assert "runs of different sizes: (6" in capsys.readouterr().err
