@@ -4,20 +4,22 @@ any is wrong.
     python -m benchmarks.gradients_on_devices here FOLDER [--count 300] [--families N] [--device D]
     python -m benchmarks.gradients_on_devices make FOLDER [--count 300] [--families N]
     python -m benchmarks.gradients_on_devices run  FOLDER [--device D]
-        [--seed S] [--jobs 1] [--seconds T] [--patience 300]
+        [--seed S] [--jobs 1] [--cores 0-7] [--seconds T] [--patience 300]
 
 `here` draws chains of layers (`torch_layers`, which needs PyTorch) and takes the gradient of each
 in a parameter drawn at random. Each is lowered by families in an order of its own, in a form and at
 a point drawn at random, proved, and run with guarded buffers, until N families have served it or
 all were asked: first one family for all programs, then a second, and so on. Each verdict is a line
 of FOLDER/verdicts.jsonl at once. What has one is not tried again, so that any later call, with a
-larger N, goes on; none is begun after T seconds.
+larger N, goes on; none is begun after T seconds. Jobs share the programs, and with --cores each
+keeps to a core of its own.
 
 Where there is no PyTorch, `make` (elsewhere) writes the plans into FOLDER, a file a program, and
 `run` runs these and writes the verdicts.
 """
 
 import argparse
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -59,25 +61,30 @@ Left = tuple[int, list[str]]  # families that have still to serve a program, and
 
 def here(folder: Path, given: argparse.Namespace) -> None:
     """Try the gradients of random programs on a device of this machine, and log the verdicts."""
+    import benchmarks.torch_layers  # noqa: F401  once, so that child processes need not
+
     folder.mkdir(parents=True, exist_ok=True)
     end = time() + given.seconds
 
-    def share(first: int, wanted: int) -> None:
-        """Go on until `wanted` families have served each program of one job's share."""
-        while time() < end:
-            found = verdicts_in(folder / LOG)
-            left = {k: _left(given.seed, k, wanted, found) for k in _programs(first, given)}
-            trying = {k: ours for k, ours in left.items() if ours[1]}
-            if not trying:
-                return
-            for v in _or_crashed(partial(_tried_here, given.seed, trying, given.device), given):
-                write(folder / LOG, v)
-                if time() > end:
-                    return
+    def share(first: int) -> None:
+        """Go on with one job's share of the programs: until a family has served each, then another,
+        and so on."""
+        core = given.cores[first % len(given.cores)] if given.cores else None
+        for wanted in range(1, given.families + 1):
+            while time() < end:
+                found = verdicts_in(folder / LOG)
+                left = {k: _left(given.seed, k, wanted, found) for k in _programs(first, given)}
+                trying = {k: ours for k, ours in left.items() if ours[1]}
+                if not trying:
+                    break
+                tries = partial(_tried_here, given.seed, trying, given.device, core)
+                for v in _or_crashed(tries, given):
+                    write(folder / LOG, v)
+                    if time() > end:
+                        return
 
     with ThreadPoolExecutor(given.jobs) as pool:
-        for wanted in range(1, given.families + 1):
-            list(pool.map(share, range(given.jobs), [wanted] * given.jobs))
+        list(pool.map(share, range(given.jobs)))
 
 
 def _programs(first: int, given: argparse.Namespace) -> range:
@@ -93,9 +100,13 @@ def _left(seed: str, k: int, wanted: int, found: list[Verdict]) -> Left:
     return (missing, left) if missing > 0 else (0, [])
 
 
-def _tried_here(seed: str, trying: dict[int, Left], device: str | None) -> Iterator[Verdict]:
+def _tried_here(
+    seed: str, trying: dict[int, Left], device: str | None, core: int | None
+) -> Iterator[Verdict]:
     """The verdicts on families that try each program, until so many as are missing serve it; before
-    each verdict the news that it is begun."""
+    each verdict the news that it is begun. All is done on one core, unless this is None."""
+    if core is not None:
+        os.sched_setaffinity(0, {core})
     session = open_device(choose(device))
     machine = profile_of(session.device)
     for k, (missing, families) in trying.items():
@@ -240,6 +251,11 @@ def told(found: list[Verdict]) -> None:
     )
 
 
+def _cores(text: str) -> range:
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
 def main() -> None:
     """Make or run the tries, as the arguments say, and print the verdicts so far; the exit status
     is 1 if any is wrong."""
@@ -253,6 +269,7 @@ def main() -> None:
     arguments.add_argument("--families", type=int, default=len(FAMILIES))
     arguments.add_argument("--seconds", type=float, default=float("inf"))
     arguments.add_argument("--patience", type=float, default=300.0)
+    arguments.add_argument("--cores", type=_cores, default=(), help="a core for each job: 0-7")
     arguments.add_argument("--device")
     given = arguments.parse_args()
     does[given.what](given.folder, given)

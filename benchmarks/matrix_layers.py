@@ -6,12 +6,12 @@ beside the fastest way of PyTorch.
         [--again FILE.jsonl]
 
 A row is a name in `benchmarks/matrix_rows.py`, or the beginning of several: `batch-vgg`, `mec`,
-`half-vgg`, `f16x3-vgg`, `vgg`, `product`. Processes lower random forms of the row, draw random
-points from the share of each that the cost model takes for the fastest, and build them. The device
-times what is built and checks the fast ones against the row's result in double precision; when the
-processes have ended, our two fastest and PyTorch's ways are timed in turns. Each line of the file
-is a variant, or a comparison. With `--again`, nothing is drawn: the fastest right variants that a
-file tells are made again.
+`half-vgg`, `f16x3-vgg`, `vgg`, `data-vgg`, `weights-vgg`, `transposed`, `product`. Processes lower
+random forms of the row, draw random points from the share of each that the cost model takes for the
+fastest, and build them. The device times what is built and checks the fast ones against the row's
+result in double precision; when the processes have ended, our two fastest and PyTorch's ways are
+timed in turns. Each line of the file is a variant, or a comparison. With `--again`, nothing is
+drawn: the fastest right variants that a file tells are made again.
 """
 
 # key: p program
@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import torch_ways
+from benchmarks import torch_gradients, torch_ways
 from benchmarks.matrix_rows import Row, rows_named
 from codegen.compile import generate
 from codegen.plan import Plan
@@ -210,6 +210,9 @@ def bench(session: Session, row: Row) -> Bench:
     turns = session.copies(varying, turns_of(sum(a.nbytes for a in varying.values())))
     if not torch_ways.has_torch():
         return Bench(row, p, inputs, np.asarray(evaluate(p, inputs), np.float64), turns, {})
+    if row.gradient is not None:
+        right = torch_gradients.right(row.gradient, inputs)
+        return Bench(row, p, inputs, right, turns, torch_gradients.ways(row.gradient, inputs))
     relu = any(isinstance(e, Binary) and e.op == "max" for e in subterms(p.body))
     layer = torch_ways.layer_of(inputs, shape_of(type_of(p.body)), relu)
     right = torch_ways.right(layer, inputs)

@@ -1,10 +1,11 @@
-"""The rows of `matrix_layers`: programs at the sizes of layers and products, and the ways in which
-instructions may multiply their numbers."""
+"""The rows of `matrix_layers`: programs at the sizes of layers, of their gradients and of products,
+and the ways in which instructions may multiply their numbers."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from benchmarks.torch_gradients import DATA, TRANSPOSED, WEIGHTS
 from explore.files.named_programs import named_programs
 from ir.core.nodes import Program
 from ir.errors import UserError
@@ -13,6 +14,7 @@ from ir.parse import parse
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 VGG = (2, 5, 7, 10, 12, 17, 19, 24)
 MEC = range(1, 13)
+UPSAMPLED = ((512, 28), (256, 56))  # channels and side of what decoders enlarge
 SIDE = 4096  # of the square matrices that are multiplied
 
 # A layer of VGG-16 with halves in memory; products and sums are floats.
@@ -52,12 +54,14 @@ class Way:
 @dataclass(frozen=True, slots=True)
 class Row:
     """A row by its name: the text of its program, sizes in place of those in the text, and the way
-    in which its numbers are multiplied."""
+    in which its numbers are multiplied. `gradient` is the kind that `torch_gradients` knows the
+    program by (None: it is a layer or a product)."""
 
     name: str
     text: str
     sizes: tuple[tuple[str, int], ...]
     way: Way
+    gradient: str | None = None
 
     @property
     def program(self) -> Program:
@@ -66,7 +70,7 @@ class Row:
     def at(self, sizes: Mapping[str, int]) -> "Row":
         """The row with some of its sizes replaced by `sizes`."""
         known = {name: sizes.get(name, n) for name, n in self.sizes}
-        return Row(self.name, self.text, tuple(known.items()), self.way)
+        return replace(self, sizes=tuple(known.items()))
 
 
 def _way(words: str, without: str, peer: str, max_error: float) -> Way:
@@ -83,6 +87,8 @@ PRODUCTS = {
     "tf32": _way(f"mma-tf32 {IN_RUNS}", f"parts {SEVERAL}", "tf32", 2e-3),
     "bf16x3": _way(f"mma-bf16 {IN_RUNS} parts", SEVERAL, "float", 1e-5),
 }
+SUMS = _way("mma-bf16 patch sums-of-7 parts", "", "float", 1e-5)  # over images
+AS_WRITTEN = _way("mma-bf16 patch parts", "relaid padded", "float", 1e-5)  # nothing is packed
 BFLOATS = _way(f"mma-bf16 {IN_RUNS}", f"parts {SEVERAL}", "bfloat", 1e-2)
 
 
@@ -101,6 +107,14 @@ def rows() -> Iterator[Row]:
         yield Row(f"vgg-{n}", _text("vgg"), tuple(known[f"vgg-{n}"].sizes), BF16X3)
         yield Row(f"f16x3-vgg-{n}", _text("vgg"), tuple(known[f"vgg-{n}"].sizes), F16X3)
         yield Row(f"half-vgg-{n}", HALF_VGG, tuple(known[f"vgg-{n}"].sizes), HALVES)
+    for n in VGG[1:]:
+        sizes_of_layer = tuple(known[f"vgg-{n}"].sizes)
+        yield Row(f"data-vgg-{n}", _text("gradients/vgg_image"), sizes_of_layer, BF16X3, DATA)
+        yield Row(f"weights-vgg-{n}", _text("gradients/vgg_weights"), sizes_of_layer, SUMS, WEIGHTS)
+    for c, w in UPSAMPLED:
+        up = {"C": c, "W": w, "H": w, "K": 4, "S": 2, "P": 1, "R": 0, "D": 1, "M": c // 2}
+        name, text = f"transposed-{c}", _text("conv_transpose2d")
+        yield Row(name, text, tuple(up.items()), AS_WRITTEN, TRANSPOSED)
     square = tuple((name, SIDE) for name in "MNK")
     for name, way in PRODUCTS.items():
         yield Row(f"product-{name}", _text("matmul"), square, way)
