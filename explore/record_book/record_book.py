@@ -18,6 +18,8 @@ from explore.record_book.program_identity import Identity
 from ir.errors import UserError
 
 LIMIT = 64 << 20  # bytes of a book
+LOG = 4 << 20  # bytes of its write-ahead log, above which the log is emptied
+EMPTYING_MS = 500  # milliseconds to wait for others before it is emptied
 MOST_CODE = 10_000  # kernels whose code is kept, a kilobyte each
 LEFT = 0.75  # of the limit, once that is passed
 BEST = 16  # the fastest and the leanest of a program on a device, which are forgotten last
@@ -286,6 +288,23 @@ class RecordBook:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+            self._shorten_log()
+
+    def _shorten_log(self) -> None:
+        """Empty the write-ahead log if it is long, unless another process is still reading in it.
+        SQLite alone begins it anew only when no process writes, so that it would grow without end
+        where several always do."""
+        log = Path(f"{self.file.resolve()}-wal")
+        if not log.exists() or log.stat().st_size <= LOG:
+            return
+        (patience,) = self._connection.execute("PRAGMA busy_timeout").fetchone()
+        self._connection.execute(f"PRAGMA busy_timeout = {EMPTYING_MS}")
+        try:
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.OperationalError:
+            return  # it is kept, and emptied later
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout = {patience}")
 
     @contextmanager
     def _told(self) -> Iterator[None]:

@@ -25,6 +25,7 @@ from explore.measure.kept_references import keep_reference, kept_reference
 from explore.measure.reference import inputs_of
 from explore.measure.reference_file import stored_reference
 from explore.options.options import Options
+from explore.record_book import record_book
 from explore.record_book.book_file import absent_from
 from explore.record_book.device_facts import LIMITS, DeviceFacts
 from explore.record_book.distance import distance
@@ -225,6 +226,26 @@ def test_who_may_only_read_finds_what_another_process_is_writing(
         assert len(reader.of_program(identity())) == 9
         with pytest.raises(UserError, match="read-only"):
             reader.add(entries(1))
+
+
+def test_the_log_of_a_book_is_emptied_when_nobody_reads_in_it_any_more(
+    book: RecordBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_book, "LOG", 1 << 16)
+    log = book.file.with_name(f"{book.file.name}-wal")
+    with closing(sqlite3.connect(book.file, isolation_level=None)) as reading:
+        reading.execute("BEGIN")
+        reading.execute("SELECT count(*) FROM entry").fetchone()
+        for seed in range(3):
+            book.add(entries(20, seed=seed))
+        assert log.stat().st_size > 1 << 16
+        assert reading.execute("SELECT count(*) FROM entry").fetchone() == (0,)
+    book.add(entries(1, seed=3))
+    assert log.stat().st_size <= 1 << 16
+    assert len(book.of_program(identity())) == len(
+        {e.record.variant.id for seed in range(3) for e in entries(20, seed=seed)}
+        | {e.record.variant.id for e in entries(1, seed=3)}
+    )
 
 
 def test_a_row_that_is_no_entry_is_left_out(book: RecordBook) -> None:
