@@ -16,7 +16,7 @@ from ir.core.terms import identity, lam, variables
 from ir.core.type_rules import elem_of, type_of
 from ir.core.types import Array
 from ir.errors import Unsupported
-from ir.instructions.entry import Alone, Entry
+from ir.instructions.entry import Across, Alone, Entry, Listed
 from ir.instructions.fragments import as_lanes, as_matrix
 from ir.instructions.table import TABLE
 from ir.meaning.inputs import random_inputs
@@ -38,7 +38,7 @@ def own_instructions(device: Device) -> tuple[str, ...]:
     return tuple(t.name for t in tried if not t.emulated)
 
 
-def _without_emulation(session: Session) -> list[Entry | Alone]:
+def _without_emulation(session: Session) -> list[Listed]:
     """The entries of the table whose text, as the device's compiler reads it, uses the instruction
     itself and does not emulate it."""
     entries = list(TABLE.values())
@@ -53,9 +53,15 @@ def _without_emulation(session: Session) -> list[Entry | Alone]:
     return [entry for entry, own in zip(entries, found, strict=True) if own]
 
 
-def trial(entry: Entry | Alone) -> Program:
+def trial(entry: Listed) -> Program:
     """The program that runs one instruction of the table."""
-    return _alone(entry) if isinstance(entry, Alone) else _together(entry)
+    match entry:
+        case Alone():
+            return _alone(entry)
+        case Across():
+            return _across(entry)
+        case Entry():
+            return _together(entry)
 
 
 def _alone(entry: Alone) -> Program:
@@ -69,6 +75,21 @@ def _alone(entry: Alone) -> Program:
 
 def _fields(row: Expr, several: tuple[Var, ...]) -> list[Expr]:
     return [Get(i, row) for i in range(len(several))]
+
+
+def _across(entry: Across) -> Program:
+    """The program in which the lanes of a sub-group exchange the numbers of its parameters by an
+    instruction of the table, and store what each of them gets."""
+    several = tuple(Var(v.name, Array(v.type, 1)) for v in variables(entry.program.pattern))
+
+    def by_it(row: Expr) -> Expr:
+        given = _fields(row, several)
+        held = (MapPar(Level.LOCAL, 0, identity(elem_of(xs)), xs) for xs in given)
+        return Instruct(entry.instruction, tuple(held))
+
+    rows = Zip(several)
+    body = MapPar(Level.GROUP, 0, lam("row", elem_of(rows), by_it), rows)
+    return Program("trial", tuple(map(Param, several)), body)
 
 
 def _together(entry: Entry) -> Program:
@@ -88,7 +109,7 @@ def _together(entry: Entry) -> Program:
     return Program("trial", tuple(map(Param, (*factors, several))), body)
 
 
-def _tried(session: Session, entry: Entry | Alone) -> Iterator[Tried]:
+def _tried(session: Session, entry: Listed) -> Iterator[Tried]:
     """The instruction, if a device builds the program that tries it and gets the right result: one
     item, or none."""
     p = trial(entry)
@@ -102,7 +123,7 @@ def _tried(session: Session, entry: Entry | Alone) -> Iterator[Tried]:
         yield Tried(entry.name, emulated=not _by_itself(session, entry, plan))
 
 
-def _by_itself(session: Session, entry: Entry | Alone, plan: Plan) -> bool:
+def _by_itself(session: Session, entry: Listed, plan: Plan) -> bool:
     """True if the kernels of a plan still build where the instruction may not be emulated."""
     only = f"#if !({entry.native})\n#error {entry.name} is emulated here\n#endif"
     kernels = tuple(replace(k, needs=(only, *k.needs)) for k in plan.kernels)

@@ -146,6 +146,8 @@ H200 = Profile(
         *("mma_tf32", "mma_bf16", "mma_f16", "mma_tf32_4", "mma_bf16_8", "mma_f16_8"),
         *(f"mma_{signs}_{steps}" for steps in (32, 16) for signs in ("ss", "su", "us", "uu")),
         *("dot_ss", "dot_su", "dot_uu"),
+        *("lanes_sum_32", "lanes_max_32", "lanes_min_32", "lanes_first_32"),
+        *(f"lanes_swap_{distance}" for distance in (1, 2, 4, 8, 16)),
     ),
 )
 

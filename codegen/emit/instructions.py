@@ -14,7 +14,7 @@ from codegen.tree.array_axes import number
 from codegen.tree.statements import Call, Kind
 from ir.core.nodes import Instruct
 from ir.core.type_rules import elem_of
-from ir.core.types import Vector
+from ir.core.types import Scalar, Vector
 
 
 def carry_out(emitter: Recursion, e: Instruct, env: Env, to: Place) -> None:
@@ -38,7 +38,9 @@ def carry_out(emitter: Recursion, e: Instruct, env: Env, to: Place) -> None:
 
 
 def _kind(e: Instruct) -> Kind:
-    """The type of the vector that each lane gets as the result of an instruction."""
+    """The type of the number or vector that each lane gets as the result of an instruction."""
     found = elem_of(e)
+    if isinstance(found, Scalar):
+        return Kind(found.name)
     assert isinstance(found, Vector)
     return Kind(found.scalar.name, number(found.width))

@@ -15,12 +15,13 @@ from ir.core.nodes import (
     Lam,
     MakeArray,
     MakeTuple,
+    Map,
     Var,
 )
 from ir.core.size import Size
-from ir.core.terms import apply, variables
-from ir.core.type_rules import type_of
-from ir.core.types import Array, Type
+from ir.core.terms import apply, lam, variables
+from ir.core.type_rules import elem_of, type_of
+from ir.core.types import Array, Scalar, Type
 from ir.instructions.fragments import Fragment, as_lanes, as_matrix, same_but_for_steps
 
 
@@ -142,6 +143,61 @@ class Alone:
         """The term that computes the entry's `program` on these operands by using the
         instruction."""
         return Instruct(self.instruction, tuple(map(_as_vector, operands)))
+
+
+@dataclass(frozen=True)
+class Across:
+    """An instruction by which the lanes of a sub-group exchange numbers: each lane gives one of
+    each operand, and gets one. `program` is the function that it computes on arrays of a number for
+    each lane. Where its result is one number, such as their sum, every lane gets that. `rounding`
+    is the relative error of a result, in machine epsilons, beside that of ordinary operations.
+
+    `spelled` has, for each target's condition of the preprocessor, the OpenCL functions that carry
+    the instruction out there; `emulated` has those that do so by shuffles, wherever no condition
+    holds. A ValueError if an operand is no array of numbers, one for each lane, or the result is
+    neither one number nor such an array.
+    """
+
+    name: str
+    program: Lam
+    lanes: int
+    spelled: Mapping[str, str]
+    emulated: str
+    rounding: float = 0.0
+
+    def __post_init__(self) -> None:
+        result = type_of(self.program.body)
+        given = [v.type for v in variables(self.program.pattern)]
+        for t in (*given, *([result] if isinstance(result, Array) else [])):
+            if not (isinstance(t, Array) and t.size == self.lanes and isinstance(t.elem, Scalar)):
+                raise ValueError(f"{self.name}: expected a number for each of {self.lanes} lanes")
+
+    @property
+    def text(self) -> str:
+        """The OpenCL functions that carry out the instruction on any device."""
+        return _for_every_target(self.spelled, self.emulated)
+
+    @property
+    def native(self) -> str:
+        """The preprocessor's condition for a device that has the instruction itself."""
+        return " || ".join(self.spelled)
+
+    @cached_property
+    def instruction(self) -> Instruction:
+        """The instruction as terms contain it: a function to what each lane gets."""
+        held, meaning = variables(self.program.pattern), self.program.body
+        if not isinstance(type_of(meaning), Array):
+            meaning = Map(lam("lane", elem_of(held[0]), lambda _: self.program.body), held[0])
+        return Instruction(self.name, Lam(held, meaning), self.lanes, self.rounding, self.text)
+
+    def carried_out(self, *operands: Expr) -> Expr:
+        """The term that computes the entry's `program` on these operands by using the instruction:
+        what lanes get, or, of one result for all lanes, what the first gets."""
+        made = Instruct(self.instruction, operands)
+        return made if isinstance(type_of(self.program.body), Array) else At(0, made)
+
+
+Listed = Entry | Alone | Across  # what the table has
 
 
 def _shape(t: Type) -> tuple[Size, ...]:

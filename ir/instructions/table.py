@@ -6,16 +6,17 @@ from importlib import import_module  # noqa: TID251  (modules of this folder alo
 from pkgutil import iter_modules
 
 from ir.instructions import entries
-from ir.instructions.entry import Alone, Entry
+from ir.instructions.entry import Across, Alone, Entry, Listed
 
 
-def listed() -> Iterator[Entry | Alone]:
+def listed() -> Iterator[Listed]:
     """The instructions in `ENTRIES` of every module in the folder `entries`, in the order of the
     modules' names."""
     for name in sorted(module.name for module in iter_modules(entries.__path__)):
         yield from import_module(f"{entries.__name__}.{name}").ENTRIES
 
 
-TABLE: dict[str, Entry | Alone] = {entry.name: entry for entry in listed()}
+TABLE: dict[str, Listed] = {entry.name: entry for entry in listed()}
 MATRIX: dict[str, Entry] = {n: entry for n, entry in TABLE.items() if isinstance(entry, Entry)}
 DOTS: dict[str, Alone] = {n: entry for n, entry in TABLE.items() if isinstance(entry, Alone)}
+ACROSS: dict[str, Across] = {n: entry for n, entry in TABLE.items() if isinstance(entry, Across)}

@@ -11,12 +11,12 @@ from codegen.proof.prove import prove
 from codegen.runtime.results import Tried
 from codegen.runtime.session import Session
 from codegen.text_proof.prove_text import prove_texts
-from ir.instructions.entry import Alone, Entry
-from ir.instructions.table import DOTS, MATRIX, TABLE
+from ir.instructions.entry import Listed
+from ir.instructions.table import ACROSS, DOTS, MATRIX, TABLE
 
 
 @pytest.mark.parametrize("entry", TABLE.values(), ids=list(TABLE))
-def test_the_kernel_of_a_trial_is_proved(entry: Entry | Alone) -> None:
+def test_the_kernel_of_a_trial_is_proved(entry: Listed) -> None:
     made = generate(trial(entry))
     assert all(prove(kernel).ok for kernel in made.kernels)
     assert all(proof.ok for proof in prove_texts(made.plan))
@@ -28,6 +28,9 @@ def test_a_device_with_shuffles_carries_out_what_is_emulated(session: Session) -
     dots = "cl_khr_integer_dot_product" in session.handle.extensions
     expected = {Tried(name, emulated=not nvidia) for name in MATRIX if shuffles or nvidia}
     expected |= {Tried(name, emulated=not dots) for name in DOTS}
+    sized = "cl_intel_required_subgroup_size" in session.handle.extensions
+    ours = [name for name, e in ACROSS.items() if shuffles or (nvidia and e.lanes == 32)]
+    expected |= {Tried(name, emulated=not (sized or nvidia)) for name in ours}
     assert set(instructions_of(session.device)) == expected
 
 

@@ -12,9 +12,9 @@ from ir import FLOAT, Array, Instruct, Lit, UserError, Var, Vector, parse, show,
 from ir.core.nodes import Param, Program
 from ir.core.terms import variables
 from ir.core.types import RANGES, Scalar, leaves
-from ir.instructions.entry import Entry
+from ir.instructions.entry import Across, Entry
 from ir.instructions.fragments import Fragment, as_lanes, as_matrix, held
-from ir.instructions.table import DOTS, MATRIX, TABLE
+from ir.instructions.table import ACROSS, DOTS, MATRIX, TABLE
 from ir.meaning.inputs import STORED, shape_of
 from ir.meaning.interpret import evaluate
 from tests.support.assembled import assembles
@@ -271,6 +271,32 @@ def test_a_dot_product_adds_four_products_of_bytes_to_an_int(name: str) -> None:
         right = (start + products.sum()).astype(np.int64).astype(np.int32)
         found = evaluate(program, {**inputs, "c": np.asarray(start, np.int32)})
         assert np.asarray(found) == right
+
+
+@pytest.mark.parametrize("entry", ACROSS.values(), ids=list(ACROSS))
+def test_lanes_get_what_an_exchange_of_numbers_says(entry: Across) -> None:
+    xs = Var("xs", Array(FLOAT, entry.lanes))
+    program = Program("f", (Param(xs),), Instruct(entry.instruction, (xs,)))
+    assert parse(show(program)) == program
+    given = np.random.default_rng(1).integers(-99, 99, entry.lanes).astype(np.float32)
+    what, *rest = entry.name.split("_")[1:]
+    lanes = np.arange(entry.lanes)
+    expected = {
+        "sum": lambda: given.sum(),
+        "max": lambda: given.max(),
+        "min": lambda: given.min(),
+        "first": lambda: given[0],
+        "swap": lambda: given[lanes ^ int(rest[0])],
+    }[what]()
+    got = np.broadcast_to(expected, given.shape)
+    assert np.array_equal(np.asarray(evaluate(program, {"xs": given})), got)
+    one = evaluate(Program("f", (Param(xs),), entry.carried_out(xs)), {"xs": given})
+    assert np.array_equal(np.asarray(one), got if what == "swap" else expected)
+
+
+def test_an_exchange_of_other_lanes_than_give_numbers_is_refused() -> None:
+    with pytest.raises(ValueError, match="lanes_sum_32: expected a number for each of 16 lanes"):
+        replace(ACROSS["lanes_sum_32"], lanes=16)
 
 
 def _bytes(random: np.random.Generator, v: Var) -> np.ndarray:

@@ -7,7 +7,7 @@ from rewrites.tuning.family import Products
 CHAINS = ("fused",)  # lower several sums as one kernel, and refuse one alone
 ALONE = tuple(name for name in FAMILIES if name not in CHAINS)
 
-EMULATED = ("matrix",)  # consist of instructions that a CPU emulates, and have tests of their own
+EMULATED = ("matrix", "lanes")  # consist of instructions of sub-groups; have tests of their own
 
 # Those that lower a program with the products that it asks for, and hold every such form.
 LOWERING = tuple(

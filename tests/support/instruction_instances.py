@@ -25,7 +25,7 @@ from ir.core.terms import apply, lam, variables
 from ir.core.type_rules import array_of, elem_of, type_of
 from ir.core.types import BFLOAT, FLOAT, HALF, Array, Type
 from ir.instructions.fragments import as_lanes, as_matrix
-from ir.instructions.table import MATRIX
+from ir.instructions.table import ACROSS, MATRIX
 from rewrites.analysis.number_parts import (
     HIGH,
     LOW,
@@ -36,7 +36,7 @@ from rewrites.analysis.number_parts import (
 )
 from rewrites.engine.rule import Argument, Rule
 from rewrites.laws import functions_of_elements as functions
-from rewrites.number_laws import instructions, precision
+from rewrites.number_laws import instructions, lane_results, precision
 from tests.support.instances import Instance, a_nest, a_view, plain
 from tests.support.narrowed import number
 from tests.support.random_terms import Terms
@@ -45,7 +45,9 @@ from tests.support.random_terms import Terms
 def a_program(g: Terms) -> Instance:
     """A random term that is the program of an instruction on random matrices; and the rule's
     argument, the instruction's name."""
-    name = g.one_of(*MATRIX)
+    name = g.one_of(*MATRIX, *ACROSS)
+    if name in ACROSS:
+        return apply(ACROSS[name].program, g.xs(FLOAT, ACROSS[name].lanes)), {"name": name}
     left, right, sums = _operands(g, MATRIX[name].program)
     given: dict[str, Argument] = {"name": name}
     if name == "mma_tf32" and g.rng.random() < 0.5:
@@ -170,8 +172,21 @@ def one_by_one(g: Terms) -> Expr:
     return Map(Lam((row, other), Map(Lam((x, y), both), Zip((row, other)))), Zip((xs, ys)))
 
 
+def of_the_first_lane(g: Terms) -> Expr:
+    """A random map to numbers, each made of what an instruction gives to the first lane."""
+    entry, xs = ACROSS[g.one_of("lanes_sum_32", "lanes_max_16", "lanes_first_32")], g.xs()
+    given = g.xs(FLOAT, entry.lanes)
+
+    def made(_: Expr) -> Expr:
+        got = entry.carried_out(given)
+        return g.one_of(got, Binary(g.one_of("+", "max"), got, g.literal(FLOAT)), Unary("neg", got))
+
+    return Map(lam("x", elem_of(xs), made), xs)
+
+
 INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     instructions.instruct: a_program,
+    lane_results.first_lane: plain(of_the_first_lane),
     instructions.still_in_lanes: plain(in_lanes_again),
     instructions.lanes_open: results_of_an_instruction,
     instructions.reduce_inside_view: plain(seen_through_a_view),
