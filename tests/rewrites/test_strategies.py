@@ -342,10 +342,11 @@ def lowered(name: str, family: str, seed: int) -> tuple[list[Lowering], list[Ref
     """The lowerings of a program by the plainest form of a family and some random ones, and the
     refusals of those that do not apply."""
     p, made, refused = program(name), list[Lowering](), list[Refused]()
-    first, *others = forms(p, family)
+    every = forms(p, family)  # none, where a family is for other programs
+    first, others = every[:1], [*every[1:]]
     Random(seed).shuffle(others)
     more = FORMS - 1 if family in LOWERING else 0  # the others are selections of these
-    for form in (first, *others[:more]):
+    for form in (*first, *others[:more]):
         try:
             made.append(lower(p, form))
         except Refused as why:
