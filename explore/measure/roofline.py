@@ -1,5 +1,5 @@
-"""Limits of a device, measured: multiply-adds a second, bytes a second, and the times of
-launches."""
+"""Limits of a device, measured: multiply-adds a second, bytes a second, and the times of launches
+and of the yardstick."""
 
 import statistics
 from collections.abc import Callable, Mapping
@@ -92,6 +92,7 @@ _LIMITS: Mapping[str, Callable[[Session], float]] = {
     "launch_ns": _launch,
     "event_ns": _event,
     "yardstick_ns": _pace,
+    "yardstick_operations": lambda session: yardstick.work(session.device),
 }
 
 

@@ -58,6 +58,11 @@ def operations(device: Device) -> float:
     return 2.0 * items_of(device) * TRIPS * CHAINS * width_of(device)
 
 
+def work(device: Device) -> float:
+    """The number of operations of the yardstick's whole work on a device, which a reading times."""
+    return parts_of(device) * operations(device)
+
+
 def plan_of(device: Device) -> Plan:
     """The plan of the yardstick for a device: one launch of nothing but arithmetic."""
     items = items_of(device)

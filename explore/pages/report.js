@@ -314,7 +314,7 @@ function figures(v) {
   return make("div", { class: "figures" }, ...cells.map(([name, value]) => make("div", {}, make("span", {}, name), value)));
 }
 
-const BEYOND = "More than 100 % of the roofline: it counts the operations of the program as it is written, and this form needs fewer (Winograd's, Strassen's and Fourier's do), or what it reads was still in a cache.";
+const BEYOND = "More than 100 % of the roofline: it counts the operations of the program as it is written, and this form needs fewer (Winograd's, Strassen's and Fourier's do), or what it reads was still in a cache, or the machine was slow when it was timed or when the device's peaks were.";
 
 async function select(id) {
   const { derivations, variants } = await opened(), v = byId.get(id), d = variants.get(id);

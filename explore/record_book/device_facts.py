@@ -10,7 +10,10 @@ from explore.options.stored_fields import loaded
 from explore.results.read_record import NEVER
 from ir.instructions.table import TABLE
 
-LIMITS = ("peak_flops", "bandwidth", "launch_ns", "event_ns", "yardstick_ns")
+LIMITS = (
+    *("peak_flops", "bandwidth", "launch_ns", "event_ns"),
+    *("yardstick_ns", "yardstick_operations"),
+)
 
 
 @dataclass(frozen=True, slots=True)

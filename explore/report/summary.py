@@ -14,6 +14,11 @@ from explore.results.kernel_code import KernelCode
 from explore.results.pace import clock_ns
 from explore.results.records import Bounds, Clock, Failed, Measured, Predicted, Record, Variant
 
+BEYOND = (
+    "; over 100 %, as the form needs fewer operations than the program as written, or what it "
+    "reads was in a cache, or the machine was slower than usual when either was measured"
+)
+
 
 def summary(record: Record, bounds: Bounds) -> list[str]:
     """The lines that compare a record's outcome with the bounds, one fact a line."""
@@ -104,7 +109,7 @@ def floor_words(bounds: Bounds) -> str | None:
 def _bounds(record: Record, bounds: Bounds) -> Iterator[tuple[str, str]]:
     if bounds.roofline_ns and isinstance(record.outcome, Measured) and record.time_ns:
         share = bounds.roofline_ns / record.time_ns
-        yield "roofline", f"{share:.0%} of what the device can do"
+        yield "roofline", f"{share:.0%} of what the device can do" + (BEYOND if share > 1 else "")
     if floor := floor_words(bounds):
         yield "floor", floor
     yield from _traffic(record.variant, bounds)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from explore.results.records import Measured, Outcome, Peer, Record
+from explore.results.records import Bounds, Measured, Outcome, Peer, Record
 
 ALIKE = 0.05  # paces that differ by less are one: a yardstick has noise of its own
 QUIET = 0.25  # a pace this near the quickest is one of a machine left alone
@@ -128,6 +128,17 @@ def peers_at_pace(peers: Sequence[Peer], usual: float | None) -> list[Peer]:
 def usual_of(records: Sequence[Record]) -> float | None:
     """The pace that is usual among records; None if none of them has a time of the yardstick."""
     return usual_ns([y for r in records if (y := _yardstick(r)) is not None])
+
+
+def highest_peak(bounds: Bounds, records: Sequence[Record]) -> Bounds:
+    """The bounds with the highest peak of arithmetic that records have seen: the yardstick is
+    nothing but arithmetic, and a machine that was slow when its limits were measured may have been
+    quick later."""
+    seen = [y for r in records if (y := _yardstick(r)) is not None]
+    if bounds.peak_flops is None or bounds.yardstick_operations is None or not seen:
+        return bounds
+    quickest = bounds.yardstick_operations / min(seen) * 1e9
+    return replace(bounds, peak_flops=max(bounds.peak_flops, quickest))
 
 
 def spells(records: Sequence[Record]) -> list[Spell]:

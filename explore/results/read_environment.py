@@ -89,6 +89,9 @@ def _bounds(fields: Fields) -> Bounds:
         peak_flops=fields.maybe("peak_flops", lambda n: fields.number(n, least=1.0)),
         bandwidth=fields.maybe("bandwidth", lambda n: fields.number(n, least=1.0)),
         products=fields.maybe("products", lambda n: _products(fields.fields(n))),
+        yardstick_operations=fields.maybe(
+            "yardstick_operations", lambda n: fields.number(n, least=1.0)
+        ),
         **{n: _time(fields, n) for n in ("launch_ns", "event_ns", "yardstick_ns")},
     )
 

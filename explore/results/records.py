@@ -215,8 +215,9 @@ class Peer:
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """The bounds that no variant of a program can beat on a device: the least operations, bytes and
-    products, the peaks of arithmetic and of memory, and the times of an empty launch, of its event
-    and of the yardstick; None where not measured or not applicable."""
+    products, the peaks of arithmetic and of memory, the times of an empty launch, of its event and
+    of the yardstick, and the operations of the yardstick; None where not measured or not
+    applicable."""
 
     flops: int | None = None  # the program's own operations on floats
     io_bytes: int | None = None  # its inputs and output once: the least whatever is on chip
@@ -226,6 +227,7 @@ class Bounds:
     launch_ns: float | None = None  # the floor: an empty launch, of many back to back
     event_ns: float | None = None  # what the event of an empty kernel says that it took
     yardstick_ns: float | None = None  # the yardstick's time when the run began
+    yardstick_operations: float | None = None  # that it does in this time
     whole_operations: int | None = None  # the program's own on whole numbers
 
     @property

@@ -26,7 +26,7 @@ from explore.results.guarded_database import (
 )
 from explore.results.lost_forms import LostForm, lost_form_from
 from explore.results.older_runs import ABSENT, NEWEST, brought_up
-from explore.results.pace import at_usual_pace, peers_at_pace, usual_of
+from explore.results.pace import at_usual_pace, highest_peak, peers_at_pace, usual_of
 from explore.results.read_environment import environment_from
 from explore.results.read_record import from_json, peer_from
 from explore.results.record_json import to_json
@@ -101,6 +101,13 @@ class Store:
             row = self._connection.execute("SELECT json FROM environment").fetchone()
         with _readable(self.folder, "it does not say what was run"):
             return environment_from(*row)
+
+    @property
+    def environment_told(self) -> Environment:
+        """The environment as tables and reports tell it: with the highest peak of arithmetic that
+        the run has seen."""
+        stored = self.environment
+        return replace(stored, bounds=highest_peak(stored.bounds, self._as_stored()))
 
     def keep_reference(self, sha256: str) -> None:
         """Note the hash of the file that holds the right results of the run."""

@@ -58,7 +58,7 @@ class Run:
     def _repr_html_(self) -> str:
         """The front as HTML for a notebook: a picture and a table."""
         with Store.read(self.folder) as store:
-            return run_html(store.records(), store.environment)
+            return run_html(store.records(), store.environment_told)
 
     @property
     def records(self) -> list[Record]:
@@ -68,7 +68,7 @@ class Run:
     @property
     def environment(self) -> Environment:
         with Store.read(self.folder) as store:
-            return store.environment
+            return store.environment_told
 
     @property
     def peers(self) -> list[Peer]:
@@ -212,6 +212,7 @@ def _with_limits(environment: Environment, target: Target, hands: Hands) -> Envi
         launch_ns=found["launch_ns"],
         event_ns=found["event_ns"],
         yardstick_ns=found["yardstick_ns"],
+        yardstick_operations=found["yardstick_operations"],
     )
     return replace(environment, bounds=bounds)
 
@@ -316,7 +317,11 @@ def _begun(store: Store, records: list[Record]) -> list[Record]:
 def _told(store: Store) -> Told:
     """All that a report shows of a run at present."""
     return Told(
-        store.records(), store.environment, store.peers(), store.lost_forms(), str(store.folder)
+        store.records(),
+        store.environment_told,
+        store.peers(),
+        store.lost_forms(),
+        str(store.folder),
     )
 
 

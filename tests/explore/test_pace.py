@@ -19,14 +19,16 @@ from explore.results.pace import (
     Reading,
     Spell,
     at_usual_pace,
+    highest_peak,
     leveled,
     slowdown,
     spells,
     told_of_spells,
     usual_ns,
 )
-from explore.results.records import Failed, Measured, Peer, Record, kernels_of
+from explore.results.records import Bounds, Failed, Measured, Peer, Record, kernels_of
 from explore.results.store import Store
+from explore.run.run import Run
 from tests.support.sample_runs import ENVIRONMENT, variant
 
 YARD = 3e6  # nanoseconds of the yardstick on a quiet machine
@@ -239,3 +241,23 @@ def test_a_reading_of_the_yardstick_is_long_enough_to_be_read(launch_ns: float, 
 def test_a_reading_of_a_part_tells_of_the_whole_work() -> None:
     """A yardstick that launches only a quarter of its work at a time, in 3 ms, reads 12 ms."""
     assert Yardstick(Counted(3e6), parts=4).reading() == 12e6
+
+
+def test_the_peak_is_that_of_the_quickest_yardstick_if_limits_were_measured_in_a_slow_minute(
+    tmp_path: Path,
+) -> None:
+    machine = Machine(slow_between(0, 60, 2.0))
+    slow = Bounds(flops=1000, peak_flops=50e9, yardstick_ns=2 * YARD, yardstick_operations=3e8)
+    with Store.create(tmp_path / "run", replace(ENVIRONMENT, bounds=slow)) as store:
+        assert store.environment_told.bounds == slow  # nothing was measured yet
+        store.append(minutes(machine, [2e5] * 60))
+        peak = store.environment_told.bounds.peak_flops
+        assert peak == pytest.approx(3e8 / YARD * 1e9, rel=0.02)
+        assert store.environment.bounds == slow  # what is stored stays
+    assert Run(tmp_path / "run").environment.bounds.peak_flops == peak
+
+
+def test_a_peak_that_was_measured_on_a_quiet_machine_stays() -> None:
+    quiet = Bounds(peak_flops=110e9, yardstick_operations=3e8)
+    records = minutes(Machine(slow_between(0, 3600, 2.0)), [2e5] * 5)
+    assert highest_peak(quiet, records) == quiet
