@@ -23,6 +23,7 @@ WORDS = """
     register restrict return short signed sizeof static struct switch template this throw true try
     typedef typename union unsigned using virtual void volatile while made queue own memory buffers
     constants status kernels expected context device platform wrong wanted part check is_wrong main
+    mistaken disordered begun enqueued
 """
 TAKEN = frozenset(WORDS.split())  # by C and C++, and by the library's own names
 MAKEFILE = """CFLAGS ?= -O2 -Wall
@@ -68,7 +69,8 @@ enum {
   @NAME@_OK = 0,
   @NAME@_NO_MEMORY = 1,
   @NAME@_BUILD_FAILED = 2, /* the device's compiler refused the kernels */
-  @NAME@_BAD_ARGUMENT = 3
+  @NAME@_BAD_ARGUMENT = 3, /* one is NULL, or no queue in order, or an output is another one too */
+  @NAME@_TOO_SMALL = 4     /* a buffer has fewer bytes than are told below */
 };
 
 struct @NAME@_kernels;

@@ -45,6 +45,30 @@ static int is_used(int buffer) {
   return 0;
 }
 
+/* What is wrong with the buffers of a run: one is missing, or too small, or an output is given as
+   another one as well. */
+static int mistaken(const cl_mem *memory) {
+  for (int b = 0; b < BUFFERS; ++b) {
+    if (buffers[b].role != INPUT && buffers[b].role != OUTPUT) continue;
+    size_t bytes;
+    if (!memory[b]) return @NAME@_BAD_ARGUMENT;
+    cl_int status = clGetMemObjectInfo(memory[b], CL_MEM_SIZE, sizeof bytes, &bytes, NULL);
+    if (status) return status;
+    if (bytes < buffers[b].bytes) return @NAME@_TOO_SMALL;
+    for (int other = 0; other < BUFFERS && buffers[b].role == OUTPUT; ++other)
+      if (other != b && memory[other] == memory[b]) return @NAME@_BAD_ARGUMENT;
+  }
+  return @NAME@_OK;
+}
+
+/* What is wrong with a queue: its kernels must run one after the other. */
+static int disordered(cl_command_queue queue) {
+  cl_command_queue_properties how;
+  cl_int status = clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof how, &how, NULL);
+  if (status) return status;
+  return how & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE ? @NAME@_BAD_ARGUMENT : @NAME@_OK;
+}
+
 static int allocated(struct @NAME@_kernels *own, cl_context context) {
   cl_int status = CL_SUCCESS;
   if (ARENA_BYTES) own->arena = clCreateBuffer(context, CL_MEM_READ_WRITE, ARENA_BYTES, NULL, &status);
@@ -62,7 +86,9 @@ static int allocated(struct @NAME@_kernels *own, cl_context context) {
 static int begun(struct @NAME@_kernels *own, cl_command_queue queue, const void *const *constants) {
   cl_context context;
   cl_device_id device;
-  cl_int status = clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
+  cl_int status = disordered(queue);
+  if (!status)
+    status = clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
   if (!status) status = clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
   if (status) return status;
   own->program = clCreateProgramWithSource(context, LINES, (const char **)text, NULL, &status);
@@ -102,8 +128,9 @@ int @NAME@_create(struct @NAME@_kernels **made, cl_command_queue queue@CONSTANTS
 
 int @NAME@_run(struct @NAME@_kernels *own, cl_command_queue queue@BUFFERS@) {
   const cl_mem memory[BUFFERS] = {@MEMORY@};
-  if (!own) return @NAME@_BAD_ARGUMENT;
-  return enqueued(own, queue, memory, 0);
+  int status = own ? mistaken(memory) : @NAME@_BAD_ARGUMENT;
+  if (!status) status = disordered(queue);
+  return status ? status : enqueued(own, queue, memory, 0);
 }
 
 void @NAME@_destroy(struct @NAME@_kernels *own) {

@@ -694,6 +694,26 @@ def test_cmake_builds_the_library_of_an_export_and_its_demo_runs(
     assert ran.returncode == 0, ran.stderr
 
 
+def test_the_library_tells_mistakes_by_codes_and_runs_nothing(
+    exported: Path, device: Device, tmp_path: Path
+) -> None:
+    if not shutil.which("cc") or not Path("/usr/include/CL").exists():
+        pytest.skip("no C compiler, or no headers of OpenCL here")
+    mistakes = Path(__file__).parents[1] / "support" / "library_errors.c"
+    library, program = exported / "library", tmp_path / "mistakes"
+    given = ["-Wno-deprecated-declarations", f"-I{library}", str(library / "best_conv.c")]
+    built = ["cc", "-Wall", *given, str(mistakes), "-lOpenCL", "-o", str(program)]
+    subprocess.run(built, check=True)
+    ran = ran_in(tmp_path, [str(program)], vendors(device, tmp_path))
+    assert ran.returncode == 0, ran.stderr
+    wrong = ran.stdout.splitlines()
+    assert [line for line in wrong if not line.startswith("any order")] == [
+        *("no constants 3", "no queue 1", "made nothing 1", "made 0", "no kernels 3"),
+        *("no input 3", "small input 4", "small output 4", "one for both 3", "right 0", "end 0"),
+    ]
+    assert {line for line in wrong if line.startswith("any order")} <= {"any order 3"}
+
+
 def test_pip_installs_the_package_of_an_export_and_it_runs(
     exported: Path, device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
