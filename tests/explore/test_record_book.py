@@ -37,6 +37,7 @@ from explore.record_book.recalled import in_turns, recalled
 from explore.record_book.record_book import RecordBook
 from explore.record_book.suited import Suited
 from explore.results.records import Failed, Measured, Record
+from explore.results.store import Store
 from explore.results.version import version
 from explore.run.book_keeping import place_of, subject_of, suited_to
 from explore.run.compiled_variant import Compiled
@@ -450,7 +451,8 @@ def test_a_program_that_is_known_has_only_its_best_measured_again(
     run = Run(tmp_path / "run").records
     assert {r.variant.id for r in run} == again.keys()
     assert after.keys() == {e.record.variant.id for e in known}
-    bounds = Run(tmp_path / "run").environment.bounds
+    with Store.read(tmp_path / "run") as store:
+        bounds = store.environment.bounds
     assert {name: getattr(bounds, name) for name in LIMITS} == limits  # nor were they measured
     for name in again:
         assert (after[name].time_ns or 0) > 100.0
