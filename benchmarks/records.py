@@ -137,7 +137,7 @@ def writers(given: argparse.Namespace) -> None:
 
 def _writer(file: Path, seed: int, folder: Path) -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-m", "tests.support.record_writer", str(file), str(seed)]
-    with open(folder / f"said-{seed}", "ab") as said:
+    with open(folder / f"said-{seed}", "wb") as said:
         return subprocess.Popen(command, stdout=said, cwd=ROOT)
 
 

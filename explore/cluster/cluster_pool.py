@@ -9,6 +9,7 @@ import os
 import pickle
 import time
 import warnings
+from asyncio import CancelledError
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -205,20 +206,25 @@ class ClusterPool:
 
     def _hear(self, worker: str, future: Any) -> None:
         """Take in the end of a call that a worker was making, with the result `future`: hand the
-        result on, or, if the call failed, count the worker as lost, and take back its task."""
+        result on; or, if the call failed, or its result is gone with the worker, count the worker
+        as lost, and take back its task."""
         held = self._held.get(worker)
         if held is None or held.future is not future:
             return
-        if future.status != "finished":
-            words = "" if future.status == "cancelled" else f": {_said(future)}"
+        if future.status == "error":
             if held.task is None:
                 self._left_out.add(worker)
-            self._lose(worker, f"failed{words}")
+            self._lose(worker, f"failed: {_said(future)}")
+            return
+        try:
+            answer = future.result(timeout=GRACE)
+        except (Exception, CancelledError):  # it ended before its result was fetched
+            self._lose(worker, "was lost")
             return
         del self._held[worker]
         self._idle.append(worker)
         if held.task is not None:
-            result, seconds = outcome(future.result())
+            result, seconds = outcome(answer)
             self._finished.append(Done(held.task.task, result, seconds))
 
     def _dispatch(self) -> None:

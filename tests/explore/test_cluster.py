@@ -2,9 +2,11 @@
 killed or stopped."""
 
 import os
+import pickle
 import signal
 import sqlite3
 import time
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,7 +19,7 @@ from codegen.runtime.devices import Device, kind_of
 from explore.cluster import cluster_pool
 from explore.cluster.cluster import LOOPBACK, joined
 from explore.cluster.cluster_pool import ClusterPool
-from explore.cluster.on_worker import PREFIX, Recipe, owned_by
+from explore.cluster.on_worker import PREFIX, Recipe, do, owned_by
 from explore.options.options import Options
 from explore.results.guarded_database import FILE
 from explore.results.records import Failed, Measured, Record
@@ -182,6 +184,45 @@ def test_a_task_over_which_workers_are_lost_again_and_again_is_to_blame() -> Non
         (done,) = pool.finished()
         assert done.task == 7
         assert isinstance(done.result, Failed)
+
+
+@pytest.mark.parametrize("gone", [TimeoutError, CancelledError])
+def test_a_result_that_went_with_its_worker_is_made_elsewhere(gone: type[BaseException]) -> None:
+    class Answer:
+        """A future of a call that ended, of which the result can be fetched or is `gone`."""
+
+        status = "finished"
+
+        def __init__(self, found: Any) -> None:
+            self.found = found
+
+        def add_done_callback(self, call: Callable[[Any], None]) -> None:
+            call(self)
+
+        def cancel(self) -> None:
+            pass
+
+        def result(self, timeout: float) -> Any:
+            if self.found is gone:
+                raise gone
+            return self.found
+
+    class Workers:
+        def submit(self, call: Any, *given: Any, workers: list[str], **options: Any) -> Answer:
+            if call is not do:
+                return Answer(None)
+            return Answer(gone if workers == ["dies"] else pickle.dumps((42, 0.1)))
+
+    said, there = list[str](), {"dies": None}
+    recipe = Recipe(nap_and_double, plain, "run", 2.0)
+    with ClusterPool(Workers(), lambda: there, recipe, said.append) as pool:
+        until(lambda: bool(pool._idle), pool.step)
+        pool.submit(21)
+        del there["dies"]
+        there["stays"] = None
+        (done,) = pool.results(30)
+    assert (done.task, done.result) == (21, 42)
+    assert said == ["dies was lost; what it had in its hands is tried elsewhere"]
 
 
 def test_tasks_that_no_worker_is_left_for_wait_a_while_and_then_the_run_ends(

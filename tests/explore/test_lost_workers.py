@@ -86,5 +86,5 @@ def test_a_run_that_loses_two_of_three_workers_finds_what_a_run_without_a_cluste
     assert len(apart.both) == VARIANTS
     assert apart.broken == apart.mended == ()
     assert least_memory(here) == least_memory(there)
-    assert any(address["killed"] in line and "was lost" in line for line in said)
-    assert any(address["stopped"] in line and "is left out" in line for line in said)
+    assert any(address["killed"] in line and "was lost" in line for line in said), said
+    assert any(address["stopped"] in line and "is left out" in line for line in said), said
