@@ -3,35 +3,41 @@ with a message, which spill registers, and whether the compiled code makes as ma
 plan.
 
     python -m benchmarks.offline_families [--devices mali-g72,mali-g610] [--programs quickstart]
-                 [--families lift] [--variants 40] [--limit 60] [--seed 0] [--out FILE] [--table]
+                 [--families lift] [--variants 40] [--limit 60] [--jobs 1] [--seed 0] [--out FILE]
+                 [--table]
 
 Needs `explore toolchain mali`. The programs are quickstart, VGG layer 7 on an image of 28 × 28, a
 depthwise and a 1×1 layer. Variants are drawn from the forms of a family in turn, as a run draws
-them. `--limit` is how many seconds of processor time the compiler has for a kernel.
+them for a device with the least of each of these devices' limits: a variant is derived, generated
+and proved once, and its kernels are compiled for all devices, equal texts once. `--limit` is how
+many seconds of processor time a compiler has for a kernel, `--jobs` how many compile at once.
 
-First one variant of each family is compiled for each program and device, then a second one, and so
-on up to `--variants`: broken off at any time, it has tried all of them about equally often. The
-results are kept in FILE as they come, a line each, and what FILE has is not compiled again. At the
-end, or at once with `--table`, a line is printed for each device, program and family: how many
-variants were tried, how many were compiled, how many spill; for how many it is known how often
-loops turn, and how many of these make as many products as the plan (within 2 %; guards may leave
-out products with padding); the fewest tuples (Bifrost) or instructions that a variant without
-spills issues for a product of the plan, with its messages to memory; and why variants failed.
+First one variant of each family is compiled for each program, then a second one, and so on up to
+`--variants`: broken off at any time, it has tried all of them about equally often. The results are
+kept in FILE as they come, a line each, and what FILE has is not compiled again. At the end a line
+is printed for each device, program and family: how many variants were tried, how many were
+compiled, how many spill; for how many it is known how often loops turn, and how many of these make
+as many products as the plan (within 2 %; guards may leave out products with padding); the fewest
+tuples (Bifrost) or instructions that a variant without spills issues for a product of the plan,
+with its messages to memory; and why variants failed. `--table` prints only what FILE has.
 """
 
 import argparse
 import json
-import time
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
 from hashlib import sha256
 from itertools import islice, product, zip_longest
 from math import prod
 from pathlib import Path
+from typing import Any
 
-from codegen.compile import Generated, generate
+from codegen.compile import generate
 from codegen.demand_proofs import proofs
+from codegen.plan import Kernel as Launch
 from constraints.devices import Profile, profile
 from explore.bounds.products_of_program import products
 from explore.building.operations import multiplications, scalings
@@ -60,6 +66,18 @@ PROGRAMS = {
     "1×1": ("conv1x1", {"W": 28, "H": 28}),
 }
 EQUAL = 0.02  # products that differ by less are the plan's
+AHEAD = 8  # kernels that wait for a compiler while others are generated and proved
+
+Compiling = Pool[CompileKernel, KernelCode]
+Code = KernelCode | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A program and a family, by name."""
+
+    program: str
+    family: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +93,18 @@ class Place:
 class Tried:
     """The result of one variant, number `number` of its place. `key` is the hash of its texts and
     of all else that the result depends on. `failed` tells the stage and the reason ("" if all was
-    compiled). `products` are those of the compiled code, None if it is not known how often loops
-    turn; `slots` are the tuples (Bifrost) or instructions that are issued, and `messages` those to
-    memory. The plan makes `planned` products, of which guards may leave out those with padding,
-    all but the part `real`; and `scaled` more by powers of 2, which compilers may make as sums."""
+    compiled), `refused` the reason of a family that does not take the program. `products` are those
+    of the compiled code, None if it is not known how often loops turn; `slots` are the tuples
+    (Bifrost) or instructions that are issued, and `messages` those to memory. The plan makes
+    `planned` products, of which guards may leave out those with padding, all but the part `real`;
+    and `scaled` more by powers of 2, which compilers may make as sums."""
 
     place: Place
     number: int
     variant: str
     key: str
     failed: str = ""
+    refused: str = ""
     spills: bool = False
     products: float | None = None
     slots: float = 0.0
@@ -92,7 +112,8 @@ class Tried:
     planned: int = 0
     scaled: int = 0
     real: float = 1.0
-    seconds: float = 0.0  # by the clock
+    form: str = ""
+    parameters: str = ""
 
     @property
     def equal(self) -> bool:
@@ -119,33 +140,47 @@ def main() -> None:
     parser.add_argument("--families", default=",".join(FAMILIES))
     parser.add_argument("--variants", type=int, default=40)
     parser.add_argument("--limit", type=float, default=60.0)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("offline_families.jsonl"))
     parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
+    devices = given.devices.split(",")
+    sources = [Source(*s) for s in product(given.programs.split(","), given.families.split(","))]
+    kept = Kept(given.out)
+    if not given.table:
+        compile_all(given, devices, sources, kept)
+    for source, device in product(sources, devices):
+        place = Place(device, source.program, source.family)
+        if found := kept.at(place):
+            print(_told(place, found), flush=True)
+
+
+def compile_all(
+    given: argparse.Namespace, devices: Sequence[str], sources: Sequence[Source], kept: "Kept"
+) -> None:
+    """Compile the variants of the sources for the devices, and keep the results."""
     toolchain = installed()
     if toolchain is None:
         raise SystemExit("no toolchain is here: explore toolchain mali")
-    names = (given.programs.split(","), given.families.split(","), given.devices.split(","))
-    places = [Place(device, p, family) for p, family, device in product(*names)]
-    bench = Bench(toolchain, given.limit, given.seed, given.variants, Kept(given.out))
-    if not given.table:
-        pool: Pool[CompileKernel, KernelCode] = Pool(
-            *(compile_by,), setup=Compilers, workers=1, timeout=BUSY * given.limit + 60,
+    with ExitStack() as stack:
+        pool: Compiling = Pool(
+            *(compile_by,), setup=Compilers, workers=given.jobs, timeout=BUSY * given.limit + 60,
             stage="build", max_memory=4 << 30,
         )  # fmt: skip
-        with pool:
-            for number, place in product(range(given.variants), places):
-                bench.attempt(place, number, pool)
-    for place in places:
-        print(_told(place, bench.results(place)), flush=True)
+        stack.enter_context(pool)
+        queue = Queue(pool, kept)
+        drawings = {s: Drawing(s, devices, given.seed, given.variants) for s in sources}
+        for number, source in product(range(given.variants), sources):
+            for attempt in drawings[source].attempts(number, toolchain, given.limit):
+                queue.put(attempt)
+        queue.finish()
 
 
-def _told(place: Place, results: "Results") -> str:
-    title = f"{place.device:10}  {place.program:14}  {place.family:13}"
-    if results.refused:
-        return f"{title}  refused: {results.refused}"
-    every = results.tried
+def _told(place: Place, every: "Sequence[Tried]") -> str:
+    title = f"{place.device:10}  {place.program:16}  {place.family:13}"
+    if every[0].refused:
+        return f"{title}  refused: {every[0].refused}"
     compiled = [t for t in every if not t.failed]
     counted = [t for t in compiled if t.products is not None]
     lean = [
@@ -175,83 +210,103 @@ class Kept:
     def find(self, key: str) -> Tried | None:
         return self._found.get(key)
 
+    def at(self, place: Place) -> list[Tried]:
+        """The results of a place."""
+        return [t for t in self._found.values() if t.place == place]
+
     def add(self, found: Tried) -> None:
+        """Keep a result, unless the file has the same already."""
+        if self._found.get(found.key) == found:
+            return
         self._found[found.key] = found
         with self._file.open("a", encoding="utf-8") as out:
             out.write(f"{found.line()}\n")
 
 
 @dataclass(slots=True)
-class Results:
-    """The results of one place: the reason if the family refuses the program ("" if it does not),
-    the part of the program's products that is not with padding, the variants that are drawn, and
-    what came of those that were tried."""
+class Queue:
+    """The variants whose kernels wait for a compiler of `pool`, and the code of those that were
+    compiled (`codes`, by the key of their task); results go to `kept`."""
 
-    refused: str = ""
-    real: float = 1.0
-    drawn: list[tuple[Derived, Variant]] = field(default_factory=list)
-    tried: list[Tried] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Bench:
-    """The compiling of up to `variants` variants of each place, drawn with `seed`, by `toolchain`;
-    a kernel may take `limit` seconds of processor time. Results go to `kept`."""
-
-    toolchain: Toolchain
-    limit: float
-    seed: int
-    variants: int
+    pool: Compiling
     kept: Kept
-    places: dict[Place, Results] = field(default_factory=dict)
+    begun: deque["Attempt"] = field(default_factory=deque)
+    asked: dict[int, str] = field(default_factory=dict)  # keys by the numbers of tasks
+    codes: dict[str, Code] = field(default_factory=dict)
 
-    def attempt(self, place: Place, number: int, pool: "Pool[CompileKernel, KernelCode]") -> None:
-        """Compile variant `number` of a place, if there is one and its result is not known."""
-        drawn = self.drawn(place).drawn
-        if number >= len(drawn):
+    def put(self, attempt: "Attempt") -> None:
+        """Have a variant's kernels compiled, unless its result is known."""
+        if (known := self.kept.find(attempt.key)) is not None:
+            self.kept.add(attempt.counted(known))
             return
-        begun = time.monotonic()
-        one = self.one(place, number)
-        if (found := one.known(self.kept)) is None:
-            found = one.run(pool, begun)
-            self.kept.add(found)
-        self.places[place].tried.append(found)
+        if isinstance(attempt.text, str) or attempt.text.wrong:
+            self.kept.add(attempt.blank)
+            return
+        waited = {*self.asked.values(), *self.codes}
+        for key, task in attempt.tasks.items():
+            if key not in waited:
+                number = len(self.asked)
+                self.asked[number] = key
+                self.pool.submit(replace(task, number=number))
+        self.begun.append(attempt)
+        while self.pool.pending > AHEAD:
+            self._take()
+        self._keep_done()
 
-    def one(self, place: Place, number: int) -> "_Attempt":
-        """Variant `number` of a place, generated."""
-        known = self.drawn(place)
-        by = self.toolchain, self.limit
-        return _Attempt(place, number, known.real, known.drawn[number], by)
+    def finish(self) -> None:
+        while self.pool.pending:
+            self._take()
 
-    def results(self, place: Place) -> Results:
-        """The results of a place, those in the file too."""
-        found = self.drawn(place)
-        if not found.tried:
-            for number in range(len(found.drawn)):
-                if (known := self.one(place, number).known(self.kept)) is not None:
-                    found.tried.append(known)
-        return found
+    def _take(self) -> None:
+        for done in self.pool.results():
+            self.codes[self.asked[done.task.number]] = done.result
+        self._keep_done()
 
-    def drawn(self, place: Place) -> Results:
-        """The results of a place, whose variants are drawn the first time."""
-        if place not in self.places:
-            self.places[place] = Results()
-            file, sizes = PROGRAMS[place.program]
-            program = parse(example_text(file), file, sizes)
-            known = products(program)
-            self.places[place].real = 1.0 if known is None else known.real
-            try:
-                self.places[place].drawn = list(islice(self._draw(program, place), self.variants))
-            except UserError as error:
-                self.places[place].refused = " ".join(str(error).split())
-        return self.places[place]
+    def _keep_done(self) -> None:
+        """Keep the results of the variants that were begun first, as far as all their kernels are
+        compiled."""
+        while self.begun and all(key in self.codes for key in self.begun[0].tasks):
+            attempt = self.begun.popleft()
+            self.kept.add(attempt.result(self.codes))
 
-    def _draw(self, program: Program, place: Place) -> Iterator[tuple[Derived, Variant]]:
-        """The variants of a family for a program that a run of four times as many variants would
-        begin with: one of each form in turn, each with its derived form. A UserError if there is
-        none."""
-        known, budget = profile(place.device), 4 * self.variants
-        todo = tasks(program, known, families=(place.family,), budget=budget, seed=self.seed)
+
+class Drawing:
+    """The variants of a family for a program (`source`) that a run of four times as many variants
+    would begin with, one of each form in turn, for a device on which all that is drawn suits all
+    `devices`."""
+
+    def __init__(self, source: Source, devices: Sequence[str], seed: int, variants: int) -> None:
+        self.source, self.devices, self.seed, self.variants = source, devices, seed, variants
+        self.profile = least([profile(name) for name in devices])
+        file, sizes = PROGRAMS[source.program]
+        self.program = parse(example_text(file), file, sizes)
+
+    @cached_property
+    def real(self) -> float:
+        """The part of the program's products that is not with padding."""
+        known = products(self.program)
+        return 1.0 if known is None else known.real
+
+    @cached_property
+    def drawn(self) -> list[tuple[Derived, Variant]] | str:
+        """The variants, each with its derived form; or why there are none."""
+        try:
+            return list(islice(self._draw(self.program), self.variants))
+        except UserError as error:
+            return " ".join(str(error).split())
+
+    def attempts(self, number: int, toolchain: Toolchain, limit: float) -> "Iterator[Attempt]":
+        """The compiling of variant `number` for each device; nothing if there are fewer."""
+        drawn = self.drawn
+        if number < (1 if isinstance(drawn, str) else len(drawn)):
+            text = drawn if isinstance(drawn, str) else Text(*drawn[number], self.profile)
+            for device in self.devices:
+                place = Place(device, self.source.program, self.source.family)
+                yield Attempt(place, number, self.real, text, toolchain, limit)
+
+    def _draw(self, program: Program) -> Iterator[tuple[Derived, Variant]]:
+        families, budget = (self.source.family,), 4 * self.variants
+        todo = tasks(program, self.profile, families=families, budget=budget, seed=self.seed)
         results = [derive(task) for task in todo]
         found = [d for d in results if isinstance(d, Derived)]
         if not any(d.variants for d in found):
@@ -260,91 +315,130 @@ class Bench:
         return (each for turn in turns for each in turn if each is not None)
 
 
-class _Attempt:
-    """One variant, number `number` of a place, with its kernels generated and proved."""
+class Text:
+    """A variant of a form, with its kernels generated for a device with this profile."""
 
-    def __init__(
-        self,
-        place: Place,
-        number: int,
-        real: float,
-        drawn: tuple[Derived, Variant],
-        by: tuple[Toolchain, float],
-    ) -> None:
-        self.place, self.number, self.real = place, number, real
-        form, self.variant = drawn
-        self.toolchain, self.limit = by
-        self.made = self._generated(form, profile(place.device))
-
-    def known(self, kept: Kept) -> Tried | None:
-        """The result that was kept of the variant; its plan is counted anew."""
-        found = kept.find(self.key())
-        return found and self.counted(found)
-
-    def counted(self, found: Tried) -> Tried:
-        """The result with the numbers of products of the plan."""
-        if isinstance(self.made, str):
-            return found
-        names = {launch.name for launch in self.made.plan.kernels if not launch.prepack}
-        kernels = [k for k in self.made.kernels if k.name in names]
-        planned = multiplications(kernels, taken=True)
-        scaled = scalings(kernels, fused=True, taken=True)
-        return replace(found, planned=planned, scaled=scaled, real=self.real)
-
-    def key(self) -> str:
-        parts = [asdict(self.place), self.variant.id]
-        parts += [self.made] if isinstance(self.made, str) else map(key_of, self.tasks(self.made))
-        return sha256(json.dumps(parts).encode()).hexdigest()
-
-    def run(self, pool: "Pool[CompileKernel, KernelCode]", begun: float) -> Tried:
-        """The result of the variant: its kernels, all that are run at each inference, are
-        compiled by the pool."""
-        blank = Tried(self.place, self.number, self.variant.id, self.key())
-        if isinstance(self.made, str):
-            return replace(blank, failed=self.made)
-        found = {d.task.number: d.result for d in pool.map(self.tasks(self.made))}
-        took = round(time.monotonic() - begun, 1)
-        for each in found.values():
-            if isinstance(each, Failed):
-                return replace(blank, failed=f"{each.stage}: {each.reason}"[:300], seconds=took)
-        launches = self.made.plan.kernels
-        codes = {launches[n]: c for n, c in found.items() if isinstance(c, KernelCode)}
-        spills = any(c.spills or c.fills for c in codes.values())
-        done = replace(self.counted(blank), spills=spills, seconds=took)
-        if not all(c.done for c in codes.values()):
-            return done
-
-        def total(of: str) -> float:
-            """The sum of a count over all work-items of all kernels."""
-            return sum(dict(c.done).get(of, 0.0) * prod(k.global_size) for k, c in codes.items())
-
-        slots = total("tuples") or total("instructions")
-        return replace(done, products=total("products"), slots=slots, messages=total("messages"))
-
-    def tasks(self, made: Generated) -> list[CompileKernel]:
-        return [
-            CompileKernel(
-                *(n, k.source, k.global_size, k.local_size, self.toolchain, self.place.device),
-                self.limit,
-            )
-            for n, k in enumerate(made.plan.kernels)
-            if not k.prepack
-        ]
-
-    def _generated(self, form: Derived, known: Profile) -> Generated | str:
-        """The variant's kernels, generated and proved; the stage and reason if that failed."""
+    def __init__(self, form: Derived, variant: Variant, known: Profile) -> None:
+        self.variant = variant
+        self.failed, self.made = "", None
         try:
-            generated = generate(
-                bound(form.lowered.program, dict(self.variant.parameters)),
+            self.made = generate(
+                bound(form.lowered.program, dict(variant.parameters)),
                 max_work_group=known.group_items,
                 half_arithmetic=known.half_arithmetic,
                 byte_addresses=known.byte_addresses,
             )
         except (Unsupported, UserError, IllTyped) as error:
-            return f"emit: {error}".splitlines()[0]
-        if open_ := [v for proof in proofs(generated) for v in proof.failures]:
-            return f"prove: {open_[0]}"[:300]
-        return generated
+            self.failed = f"emit: {error}".splitlines()[0]
+
+    @cached_property
+    def wrong(self) -> str:
+        """The stage and reason if the kernels were not generated or not proved; "" if they were."""
+        if self.made is None:
+            return self.failed
+        open_ = [v for proof in proofs(self.made) for v in proof.failures]
+        return f"prove: {open_[0]}"[:300] if open_ else ""
+
+    @property
+    def launches(self) -> list[Launch]:
+        """The launches of an inference."""
+        return [] if self.made is None else [k for k in self.made.plan.kernels if not k.prepack]
+
+    @cached_property
+    def planned(self) -> dict[str, int]:
+        """The numbers of products of the plan, by the name of the field of `Tried`."""
+        if self.made is None:
+            return {}
+        names = {launch.name for launch in self.launches}
+        kernels = [k for k in self.made.kernels if k.name in names]
+        return {
+            "planned": multiplications(kernels, taken=True),
+            "scaled": scalings(kernels, fused=True, taken=True),
+        }
+
+
+@dataclass(slots=True)
+class Attempt:
+    """The compiling of a variant, number `number` of a place, for the place's device; `text` says
+    why if the family refuses the program."""
+
+    place: Place
+    number: int
+    real: float
+    text: Text | str
+    toolchain: Toolchain
+    limit: float
+    tasks: dict[str, CompileKernel] = field(init=False)  # by their keys
+    key: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        launches = [] if isinstance(self.text, str) else self.text.launches
+        every = [self._task(launch) for launch in launches]
+        self.tasks = {key_of(task): task for task in every}
+        known = self.text if isinstance(self.text, str) else self.text.variant.id
+        self.key = sha256(json.dumps([asdict(self.place), known, *self.tasks]).encode()).hexdigest()
+
+    def _task(self, launch: Launch) -> CompileKernel:
+        size, group = launch.global_size, launch.local_size
+        device = self.place.device
+        return CompileKernel(0, launch.source, size, group, self.toolchain, device, self.limit)
+
+    @property
+    def blank(self) -> Tried:
+        """The result before anything is compiled."""
+        if isinstance(self.text, str):
+            return Tried(self.place, self.number, "", self.key, refused=self.text)
+        made = self.text.variant
+        parameters = " ".join(f"{p}={n}" for p, n in made.parameters)
+        return Tried(
+            *(self.place, self.number, made.id, self.key, self.text.wrong),
+            form=made.form, parameters=parameters,
+        )  # fmt: skip
+
+    def counted(self, found: Tried) -> Tried:
+        """The result with the numbers of products of the plan."""
+        if isinstance(self.text, str):
+            return found
+        return replace(found, **self.text.planned, real=self.real)
+
+    def result(self, codes: Mapping[str, Code]) -> Tried:
+        """The result, from the code of all kernels."""
+        found = [codes[key] for key in self.tasks]
+        for each in found:
+            if isinstance(each, Failed):
+                return replace(self.blank, failed=f"{each.stage}: {each.reason}"[:300])
+        assert isinstance(self.text, Text)
+        made = [codes[key_of(self._task(launch))] for launch in self.text.launches]
+        known = [code for code in made if isinstance(code, KernelCode)]
+        spills = any(c.spills or c.fills for c in known)
+        done = replace(self.counted(self.blank), spills=spills)
+        if not all(c.done for c in known):
+            return done
+
+        def total(of: str) -> float:
+            """The sum of a count over all work-items of all kernels."""
+            return sum(
+                dict(c.done).get(of, 0.0) * prod(k.global_size)
+                for k, c in zip(self.text.launches, known, strict=True)
+            )
+
+        slots = total("tuples") or total("instructions")
+        return replace(done, products=total("products"), slots=slots, messages=total("messages"))
+
+
+def least(known: Sequence[Profile]) -> Profile:
+    """The profile with the least of each of these profiles' limits."""
+    names = [f.name for f in fields(Profile) if f.name not in ("name", "instructions")]
+    limits = {name: _least([getattr(p, name) for p in known]) for name in names}
+    shared = {*known[0].instructions}.intersection(*(p.instructions for p in known))
+    return replace(known[0], instructions=tuple(sorted(shared)), **limits)
+
+
+def _least(values: Sequence[Any]) -> Any:
+    """The least of several numbers, or of each place of several tuples of equal length."""
+    if isinstance(values[0], tuple):
+        return tuple(map(min, zip(*values, strict=True)))
+    return min(values)
 
 
 if __name__ == "__main__":
