@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from constraints.quantities.strides import UNKNOWN, Axis, Strides, repeated, row_major, viewed
 from ir.core.nodes import (
+    Expr,
     Lam,
     Level,
     Pattern,
@@ -40,24 +42,46 @@ Loops = tuple[Loop, ...]
 @dataclass(frozen=True, slots=True)
 class Cells:
     """The location of a value's scalars: the memory (`space`: global, local, or own for a
-    work-item's), the array in it (`name`; None for own memory), and the loops whose turns choose
-    which scalar of the array is meant (`chosen`)."""
+    work-item's), the array in it (`name`; None for own memory), the loops whose turns choose which
+    scalar of the array is meant (`chosen`), and the places of the value's elements in memory
+    (`strides`). `maps` are the axes of maps in whose function the value stands, innermost last."""
 
     space: str  # global, local or own
     name: object = None
     chosen: frozenset[Loop] = frozenset()
+    strides: Strides = field(default=UNKNOWN, compare=False)
+    maps: tuple[tuple[object, Axis], ...] = field(default=(), compare=False)
 
     def at(self, loop: Loop) -> "Cells":
         """The cells of one element of the value, the one that the turn of `loop` chooses."""
-        if self.space == "own":
-            return self
-        return Cells(self.space, self.name, self.chosen | {loop})
+        return self if self.space == "own" else replace(self.element, chosen=self.chosen | {loop})
 
-    def part(self, k: Size) -> "Cells":
-        """The cells of part k of the value: component k of a tuple, or element k of an array."""
+    def place(self, k: Size) -> "Cells":
+        """The cells of element k of the value, an array."""
+        return self if self.space == "own" else replace(self.element, name=(self.name, k))
+
+    @property
+    def element(self) -> "Cells":
+        """The cells of any one element of the value, an array."""
+        return replace(self, strides=self.strides.element)
+
+    def viewed(self, e: Expr) -> "Cells":
+        """The cells of the view e of the value."""
+        return self if self.space == "own" else replace(self, strides=viewed(e, self.strides))
+
+    def entering(self, f: object) -> "Cells":
+        """The cells of an element of the value in the function f of a map over it."""
+        if self.space == "own" or not self.strides.axes:
+            return self
+        return replace(self.element, maps=(*self.maps, (f, self.strides.axes[0])))
+
+    def leaving(self, f: object, n: Size) -> "Cells":
+        """The cells of the array of n values of the map of f, each of which this is one."""
         if self.space == "own":
             return self
-        return Cells(self.space, (self.name, k), self.chosen)
+        if not self.maps or self.maps[-1][0] is not f:
+            return replace(self, strides=self.strides.of(repeated(n)))
+        return replace(self, strides=self.strides.of(self.maps[-1][1]), maps=self.maps[:-1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,12 +100,37 @@ class Delayed:
         `loop` chooses."""
         return replace(self, xs=each(self.xs, lambda inner: inner.at(loop)))
 
-    def part(self, k: Size) -> "Delayed":
+    def place(self, k: Size) -> "Delayed":
         """The value of the map at element k: that of f at element k of xs."""
-        return replace(self, xs=each(self.xs, lambda inner: inner.part(k)))
+        return replace(self, xs=each(self.xs, lambda inner: inner.place(k)))
+
+    def viewed(self, e: Expr) -> "Delayed":
+        """The view e of the map's value, which is computed anew where the view is read."""
+        return self
+
+    def entering(self, f: object) -> "Delayed":
+        return self
+
+    def leaving(self, f: object, n: Size) -> "Delayed":
+        return self
 
 
 OWN = Cells("own")
+
+
+def laid_out(space: str, name: object, chosen: frozenset[Loop], t: Type) -> "Value":
+    """The location of a value of type t that is kept as a whole: each component of tuples apart."""
+    if not has_tuples(t):
+        return Cells(space, name, chosen, row_major(t))
+    parts = enumerate(parts_of_tuples(t))
+    return tuple(laid_out(space, (name, k), chosen, part) for k, part in parts)
+
+
+def has_tuples(t: Type) -> bool:
+    """True if a value of type t is a tuple, or an array of tuples."""
+    return isinstance(t, Tuple) or (isinstance(t, Array) and has_tuples(t.elem))
+
+
 Value: TypeAlias = "Cells | Delayed | tuple[Value, ...]"
 Env = Mapping[str, Value]
 
@@ -110,7 +159,7 @@ def component(value: Value, k: int) -> Value:
         case Delayed():
             return replace(value, path=(*value.path, k))
         case Cells():
-            return value.part(k)
+            return OWN if value.space == "own" else replace(value, name=(value.name, k))
 
 
 def parts_of_tuples(t: Type) -> tuple[Type, ...]:

@@ -15,6 +15,7 @@ from constraints.quantities.located_values import (
     Value,
     component,
     each,
+    laid_out,
     parts_of_tuples,
 )
 from ir.core.nodes import (
@@ -69,13 +70,13 @@ class Trace:
         recorded."""
         match e:
             case Var(name):
-                return here.env.get(name, Cells("global", name))
+                return here.env.get(name) or laid_out("global", name, frozenset(), type_of(e))
             case Binary() | Unary() | Select():
                 return self.operation(e, here)
             case Get(i, xs):
                 return component(self.value(xs, here), i)
             case At(k, xs):
-                return each(self.value(xs, here), lambda cells: cells.part(k))
+                return each(self.value(xs, here), lambda inner: inner.place(k))
             case MakeTuple(parts) | Zip(parts):
                 return tuple(self.value(part, here) for part in parts)
             case MakeArray(parts):
@@ -86,13 +87,13 @@ class Trace:
                 self.value(ys, here)
                 return self.value(xs, here)
             case Reorder(_, xs):
-                return self.value(xs, here)
+                return each(self.value(xs, here), lambda cells: cells.viewed(e))
             case Let(p, value, body):
                 return self.value(body, here.bound(p, self.let(value, here)))
             case ToLocal(a):
                 self.staged.append(here.loops)
                 self.made(a, here)
-                return Cells("local", e, frozenset(here.loops))
+                return laid_out("local", e, frozenset(here.loops), type_of(e))
             case ToPrivate(a):
                 return self.made(a, here)
             case Instruct(instruction, parts) if instruction.lanes > 1:
@@ -117,7 +118,7 @@ class Trace:
             case Reduce(init, f, xs):
                 return self.fold(init, f, xs, Loop(size_of(xs)), here)
         inner = [self.value(c, here) for c in children(e)]
-        return inner[-1] if inner else OWN
+        return each(inner[-1], lambda cells: cells.viewed(e)) if inner else OWN
 
     def operation(self, e: Expr, here: Scope) -> Value:
         for operand in children(e):
@@ -147,7 +148,9 @@ class Trace:
         """The location of the value of the map of f over xs: if f only changes layout, that of xs;
         else a map that is delayed until it is read."""
         if is_view(f.body):
-            return self.value(f.body, here.bound(f.pattern, xs))
+            entered = each(xs, lambda cells: cells.entering(f))
+            made = self.value(f.body, here.bound(f.pattern, entered))
+            return each(made, lambda cells: cells.leaving(f, trips))
         return Delayed(f, xs, trips, here.env)
 
     def let(self, value: Expr, here: Scope) -> Value:

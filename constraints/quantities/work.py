@@ -32,7 +32,17 @@ class Groups:
     lengths: tuple[Size, ...]
 
 
-Count = tuple[Size | Groups, ...]  # the product of these
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The number of loads of a vector of `width` numbers, each `step` numbers behind the one before
+    it in memory: one if they lie side by side or are all the same, else one for each."""
+
+    width: Size
+    step: Size
+
+
+Factor = Size | Groups | Lanes
+Count = tuple[Factor, ...]  # the product of these
 Total = tuple[Count, ...]  # the sum of these
 
 
@@ -44,14 +54,15 @@ class Work:
     that groups fill local memory (`staged`).
 
     `operations` and `words` count each lane of a vector; `instructions` counts the same operations,
-    and `loads` the same loads, with a vector counted once.
+    and `loads` the same loads, with a vector counted once. A vector whose numbers do not lie side
+    by side in memory takes a load for each.
     """
 
     operations: Total  # on floats, one for each lane of a vector
     instructions: Total  # the same, a vector's counting once
     multiplied: Total  # bytes of one factor of each product that sub-groups make by an instruction
     words: Total  # that work-items load, from global or local memory
-    loads: Total  # the same, a vector counting once
+    loads: Total  # the same, a vector counting once if its numbers lie side by side
     moved: Total  # bytes that groups load from global memory, and the output
     staged: Total  # times that groups fill local memory: they wait for each other
 
@@ -61,17 +72,34 @@ class Work:
         totals = (self.operations, self.instructions, self.multiplied, self.words, self.loads)
         every_total = (*totals, self.moved, self.staged)
         sizes = {n for total in every_total for count in total for n in count}
-        every = (n.lengths if isinstance(n, Groups) else (n,) for n in sizes)
-        return frozenset().union(*(names(n) for several in every for n in several))
+        return frozenset().union(*(names(n) for factor in sizes for n in _sizes(factor)))
 
 
-def total_at(total: Total, values: Mapping[str, int], known: dict[Size | Groups, int]) -> int:
-    """The value of a total at a point; `known` caches the values of sizes there."""
+def _sizes(factor: Factor) -> tuple[Size, ...]:
+    match factor:
+        case Groups(lengths):
+            return lengths
+        case Lanes(width, step):
+            return width, step
+    return (factor,)
+
+
+def total_at(total: Total, values: Mapping[str, int], known: dict[Factor, int]) -> int:
+    """The value of a total at a point; `known` caches the values of factors there."""
     for count in total:
         for n in count:
             if n not in known:
-                known[n] = _groups_at(n, values) if isinstance(n, Groups) else value_at(n, values)
+                known[n] = _factor_at(n, values)
     return sum(prod(known[n] for n in count) for count in total)
+
+
+def _factor_at(factor: Factor, values: Mapping[str, int]) -> int:
+    match factor:
+        case Groups():
+            return _groups_at(factor, values)
+        case Lanes(width, step):
+            return 1 if value_at(step, values) in (0, 1) else value_at(width, values)
+    return value_at(factor, values)
 
 
 def _groups_at(open_: Groups, values: Mapping[str, int]) -> int:
@@ -89,7 +117,7 @@ def work(kernel: Expr) -> Work:
     trace.made(kernel, Scope())
     computed = [(_trips(loops), type_) for type_, loops in trace.computed]
     loaded = [
-        (_trips(o for o in loops if not o.unrolled or o in cells.chosen), type_)
+        (_trips(o for o in loops if not o.unrolled or o in cells.chosen), type_, cells.strides.lane)
         for cells, type_, loops in trace.loaded
     ]
     moved = [
@@ -101,8 +129,8 @@ def work(kernel: Expr) -> Work:
         operations=_tidy((*trips, _lanes(type_)) for trips, type_ in computed),
         instructions=_tidy(trips for trips, _ in computed),
         multiplied=_tidy((*_trips(loops), multiplied_by(i)) for i, loops in trace.together),
-        words=_tidy((*trips, _lanes(type_)) for trips, type_ in loaded),
-        loads=_tidy(trips for trips, _ in loaded),
+        words=_tidy((*trips, _lanes(type_)) for trips, type_, _ in loaded),
+        loads=_tidy((*trips, _loads(type_, step)) for trips, type_, step in loaded),
         moved=_tidy([*moved, (bytes_of(type_of(kernel)),)]),
         staged=_tidy(_trips(o for o in loops if not o.together) for loops in trace.staged),
     )
@@ -132,6 +160,15 @@ def _tidy(counts: Iterable[Count]) -> Total:
         rest = tuple(n for n in count if not isinstance(n, int))
         found[rest] = found.get(rest, 0) + k
     return tuple((k, *rest) for rest, k in found.items() if k)
+
+
+def _loads(t: Type, step: Size | None) -> Size | Lanes:
+    """The number of loads that a value of type t takes, a scalar or a vector whose numbers are each
+    `step` behind the one before it (None: it is not known how far)."""
+    width = _lanes(t)
+    if width == 1 or step in (0, 1):
+        return 1
+    return width if step is None or isinstance(step, int) else Lanes(width, step)
 
 
 def _lanes(t: Type) -> Size:

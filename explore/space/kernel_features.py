@@ -12,12 +12,11 @@ from math import ceil
 
 from constraints.devices import Profile
 from constraints.quantities.quantities import KernelQuantities, Quantities, peak_at
-from constraints.quantities.work import Groups, total_at
+from constraints.quantities.work import Factor, total_at
 from constraints.relations.relations import value_at
 from explore.results.records import Features
 from explore.space.occupancy import Use, use_at
 from explore.space.rough_cost import ESTIMATE, estimate
-from ir.core.size import Size
 
 
 def code_at(known: Quantities, point: Mapping[str, int]) -> int:
@@ -90,7 +89,7 @@ class Done:
 
 def done_at(k: KernelQuantities, point: Mapping[str, int]) -> Done:
     """The totals of the work of one kernel at a point."""
-    known, w = dict[Size | Groups, int](), k.work
+    known, w = dict[Factor, int](), k.work
     totals = (w.operations, w.instructions, w.multiplied, w.words, w.loads, w.moved, w.staged)
     return Done(*(total_at(total, point, known) for total in totals))
 

@@ -18,7 +18,7 @@ Known = Numbers | None
 Size = tuple[int, int, int]
 
 SAMPLED = 1 << 14  # work-items, where there are more; others count several times
-MASK = (1 << 32) - 1
+MASK, HALF = (1 << 32) - 1, (1 << 16) - 1
 LANES = "xyzw"
 MANY_LANES = "abcdefghijklmnop"  # of vectors of more than four
 
@@ -101,6 +101,8 @@ class Values:
                 return (np.zeros(self.items.count, dtype=np.int64),) * 4
             case "@load_const_ir3":  # arguments: offsets of ids, and addresses, which nothing tests
                 return (np.zeros(self.items.count, dtype=np.int64),) * 4
+            case "@preamble_start_ir3":  # what is done once for a launch, before all work-items
+                return (np.zeros(self.items.count, dtype=np.int64),)
             case "vec2" | "vec3" | "vec4":
                 return tuple(map(self.of, m.operands))
         law = LAWS.get(m.operation)
@@ -162,6 +164,8 @@ LAWS: Mapping[str, Law] = {
     "imul": (2, lambda a, b: a * b),
     "amul": (2, lambda a, b: a * b),
     "imad24_ir3": (3, lambda a, b, c: a * b + c),
+    "umul_low": (2, lambda a, b: (a & HALF) * (b & HALF)),
+    "imadsh_mix16": (3, lambda a, b, c: (((_unsigned(a) >> 16) * (b & HALF)) << 16) + c),
     "ineg": (1, lambda a: -a),
     "inot": (1, lambda a: ~a),
     "iand": (2, lambda a, b: a & b),
