@@ -15,7 +15,7 @@ from explore.options.options import POOL, Options
 from explore.record_book.recalled import NOTHING, Hint, Recalled
 from explore.report.why_nothing import no_candidate
 from explore.results.records import Record, Variant
-from explore.search.search import Search
+from explore.search.search import ESTIMATED, Search
 from explore.search.search_over import search_over
 from explore.space.derivations import Derivations, Deriving, Here, Named, Saw
 from explore.space.derive_at import DeriveAt
@@ -100,9 +100,10 @@ class Candidates:
         form = self.forms[self.form_of[number]]
         return allowed(form.lowered.system, dict(self.variants[number].parameters))
 
-    def search(self, options: Options, lag: int = 1) -> Search:
+    def search(self, options: Options, lag: int = 1, estimated: bool = False) -> Search:
         """The search that gives the order in which to try the candidates; each round is chosen
-        without the outcomes of the `lag` rounds before it."""
+        without the outcomes of the `lag` rounds before it. `estimated` tells that outcomes are
+        rough estimates of times."""
         return search_over(
             self.variants,
             self.memory,
@@ -113,6 +114,7 @@ class Candidates:
             self.begin,
             self.learned,
             lag,
+            ESTIMATED if estimated else None,
         )
 
     def near(

@@ -162,11 +162,12 @@ class Exploration:
         clock = RunClock(self.options.time_limit, self.begun, earlier_s)
         left = max(0, self.known.budget(self.options.variants) - len(before))
         overlap = not self.target.disturbed_by_builds
+        search = found.search(self.options, int(overlap), estimated=self.target.device is None)
         ledger = Ledger(self.store, self.watch, clock, left, self.books, self.plans.made)
         return Loop(
             candidates=found,
             clock=clock,
-            rounds=Rounds(found.search(self.options, lag=int(overlap))),
+            rounds=Rounds(search),
             builds=RoundBuilds(found, deriving, before),
             bench=Bench(device, ledger.ceiling, self.store.environment.bounds.yardstick_ns),
             ledger=ledger,

@@ -81,7 +81,17 @@ class KernelTable:
     def kinds(self) -> list[bytes]:
         """The key of each candidate's family and form, made of the columns for words in the row of
         its last kernel."""
-        words = self.rows[:, ["=" in name for name in self.columns]].astype(np.bool_)
+        return self._words("")
+
+    def families(self) -> list[bytes]:
+        """The key of each candidate's family."""
+        return self._words("family=")
+
+    def _words(self, begin: str) -> list[bytes]:
+        """The key of each candidate made of those columns for words, in the row of its last kernel,
+        whose names begin so."""
+        wanted = ["=" in name and name.startswith(begin) for name in self.columns]
+        words = self.rows[:, wanted].astype(np.bool_)
         ends = np.append(self.start_of[1:], len(self.row_of)) - 1
         return [row.tobytes() for row in words[self.row_of[ends]]]
 

@@ -20,7 +20,7 @@ from explore.options.options import Strategy
 from explore.search.cost_model import expected_improvement
 from explore.search.forecast import Outlook, coarse_log, outlook
 from explore.search.kernel_table import Floats, KernelTable
-from explore.search.turns import stratified
+from explore.search.turns import family_turns, stratified
 
 NEAR = 12  # of the fastest, so many are looked around
 AT_ONCE = 6  # in one round
@@ -33,12 +33,18 @@ LOST = 4  # of a family that failed, while none ran: it is not seen to any more 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The shares of a guided round: for the overall best, for the front, and for what is
-    unexplored."""
+    """The shares of a guided round: for the best of each family in turn, for the overall best, for
+    the front, and for what is unexplored."""
 
+    families: float = 0.0
     best: float = 0.5
     front: float = 0.3
     explore: float = 0.2
+
+
+# Where times are rough estimates, which may be off by a factor for a whole family, few families
+# would have all turns.
+ESTIMATED = Shares(families=0.5, best=0.2, front=0.2, explore=0.1)
 
 
 Grow = Callable[[Sequence[int], Sequence[int]], KernelTable]  # near some, and like the good ones
@@ -178,6 +184,9 @@ class Search:
         room = _Room(Counter(kinds[i] for i in known))
         for i in chosen:
             room.take(kinds[i])
+        wanted = round(self._shares.families * count)
+        turns = self._of_each_family(fresh, np.log(success) - mean) if wanted else ()
+        chosen += islice((i for i in turns if i not in chosen and room.take(kinds[i])), wanted)
         for share, score in wishes:
             wanted = min(count - len(chosen), max(1, round(share * count)))
             chosen += _top(fresh, score, chosen, wanted, lambda i: room.take(kinds[i]))
@@ -197,6 +206,13 @@ class Search:
         strata in turn; families in `lost` are left out."""
         fresh = (i for i in self._spread if i not in self._taken)
         return list(islice((i for i in fresh if self._families[i] not in lost), count))
+
+    def _of_each_family(self, fresh: NDArray[np.intp], score: Floats) -> Sequence[int]:
+        """The candidates `fresh`, one of each family in turn, those with a high score first. The
+        score is the log of a time, but for its sign: a family with a lower one joins later."""
+        families, scores = self._table.families(), dict(zip(fresh, score, strict=True))
+        ranked = [int(i) for i in fresh[np.argsort(-score, kind="stable")]]
+        return family_turns(ranked, families, lambda i: float(score.max() - scores[i]))
 
     def _lost(self, known: Sequence[int]) -> Set[Hashable]:
         """The families of which several candidates have failed, and none has run."""

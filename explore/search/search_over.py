@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from explore.options.options import Strategy
 from explore.results.records import Record, Variant, kernels_of
 from explore.search.kernel_table import KernelTable
-from explore.search.search import Prior, Search
+from explore.search.search import Prior, Search, Shares
 from explore.search.variant_rows import kernel_table, strata
 
 Near = Callable[[Sequence[int], Sequence[int]], tuple[Sequence[Variant], Sequence[float]]]
@@ -21,6 +21,7 @@ def search_over(
     begin: Sequence[int] = (),
     learned: Sequence[Record] = (),
     lag: int = 1,
+    shares: Shares | None = None,
 ) -> Search:
     """The search over these variants within a budget: a few strata first, then guided rounds, in
     which strata not seen yet still get turns, about a quarter of the budget in all.
@@ -29,7 +30,7 @@ def search_over(
     good ones, gives further variants, near the first and in forms like those of the good ones, with
     their bytes. The variants with the numbers `begin` come first; `learned` are records of other
     runs, from which times are predicted. Each round is chosen without the outcomes of the `lag`
-    rounds before it, which may be under way then.
+    rounds before it, which may be under way then. `shares` are those of guided rounds.
     """
 
     def grow(parents: Sequence[int], good: Sequence[int]) -> KernelTable:
@@ -51,6 +52,7 @@ def search_over(
         spread=max(families_and_levels, 16, min(128, budget // 4)),
         batch=max(4, min(32, budget // 12)),
         lag=lag,
+        shares=shares,
     )
 
 

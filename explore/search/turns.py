@@ -29,6 +29,16 @@ def stratified(
     return _in_turns(members, strata, 0, lambda i: float((estimate[i] - estimate.min()) / _TWICE))
 
 
+def family_turns(
+    ranked: list[int], families: Sequence[Hashable], slower: Callable[[int], float]
+) -> list[int]:
+    """The candidates `ranked`, best first, as turns of their families (`families` has that of each
+    candidate). A family joins later by one turn for each factor of two that its best candidate is
+    slower than the best of all; `slower` has the log of that factor."""
+    strata = [(family,) for family in families]
+    return _in_turns(ranked, strata, 0, lambda i: slower(i) / _TWICE)
+
+
 def _in_turns(
     members: list[int],
     strata: Sequence[tuple[Hashable, ...]],
