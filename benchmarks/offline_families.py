@@ -8,8 +8,9 @@ plan.
 
 Needs `explore toolchain mali`. The programs are quickstart, VGG layer 7 on an image of 28 × 28, a
 depthwise and a 1×1 layer. Variants are drawn from the forms of a family in turn, as a run draws
-them for a device with the least of each of these devices' limits: a variant is derived, generated
-and proved once, and its kernels are compiled for all devices, equal texts once. `--limit` is how
+them for a device with the least of each of these devices' limits (for each device apart if it has room
+for none): a variant is derived, generated and proved once, and its kernels are compiled for all
+devices, equal texts once. `--limit` is how
 many seconds of processor time a compiler has for a kernel, `--jobs` how many compile at once.
 
 First one variant of each family is compiled for each program, then a second one, and so on up to
@@ -170,10 +171,11 @@ def compile_all(
         )  # fmt: skip
         stack.enter_context(pool)
         queue = Queue(pool, kept)
-        drawings = {s: Drawing(s, devices, given.seed, given.variants) for s in sources}
+        drawings = Drawings(devices, given.seed, given.variants)
         for number, source in product(range(given.variants), sources):
-            for attempt in drawings[source].attempts(number, toolchain, given.limit):
-                queue.put(attempt)
+            for drawing in drawings.of(source):
+                for attempt in drawing.attempts(number, toolchain, given.limit):
+                    queue.put(attempt)
         queue.finish()
 
 
@@ -268,6 +270,24 @@ class Queue:
         while self.begun and all(key in self.codes for key in self.begun[0].tasks):
             attempt = self.begun.popleft()
             self.kept.add(attempt.result(self.codes))
+
+
+@dataclass(slots=True)
+class Drawings:
+    """The variants of each source that are tried on `devices`: the same on all, or, if none suits
+    all devices, each device's own."""
+
+    devices: Sequence[str]
+    seed: int
+    variants: int
+    found: dict[Source, list["Drawing"]] = field(default_factory=dict)
+
+    def of(self, source: Source) -> "list[Drawing]":
+        if source not in self.found:
+            every = Drawing(source, self.devices, self.seed, self.variants)
+            alone = [Drawing(source, [name], self.seed, self.variants) for name in self.devices]
+            self.found[source] = alone if isinstance(every.drawn, str) else [every]
+        return self.found[source]
 
 
 class Drawing:

@@ -40,7 +40,14 @@ def _places(e: Expr) -> Strides:
     match e:
         case Var():
             return row_major(e.type)
-        case Transpose(xs) | Join(xs) | Split(_, xs) | Slide(_, _, xs) | AsVector(_, xs) | AsScalar(xs):
+        case (
+            Transpose(xs)
+            | Join(xs)
+            | Split(_, xs)
+            | Slide(_, _, xs)
+            | AsVector(_, xs)
+            | AsScalar(xs)
+        ):
             return viewed(e, _places(xs))
     raise AssertionError(e)
 
@@ -87,20 +94,62 @@ def test_lanes_of_a_vector_are_neighbours_along_its_array(vectors: Expr, lane: o
 @pytest.mark.parametrize(
     ("vectors", "loads"),
     [
-        ("asVector(4, join(xs))", 32),
-        ("asVector(4, join(transpose(xs)))", 128),
-        ("asVector(4, join(transpose(map(row -> split(4, row), xs))))", 32),
-        ("asVector(4, join(map(row -> reorder(i -> 15 - i, row), xs)))", 128),
-        ("asVector(4, join(map(row -> pad(2, 2, 0.0, row), map(r -> pad(-2, -2, 0.0, r), xs))))", 32),
+        ("join(xs)", 32),
+        ("join(transpose(xs))", 128),
+        ("join(join(transpose(map(row -> split(4, row), xs))))", 32),
+        ("join(map(row -> reorder(i -> 15 - i, row), xs))", 128),
+        ("join(map(row -> pad_clamp(2, 2, row), map(row -> pad_clamp(-2, -2, row), xs)))", 32),
+        ("map(row -> at(3, row), map(row -> join(transpose(split(2, row))), zs))", 128),
     ],
-)  # fmt: skip
+)
 def test_a_vector_takes_one_load_where_its_numbers_lie_side_by_side(
     vectors: str, loads: int
 ) -> None:
-    vectors = vectors.replace("join(transpose(map", "join(join(transpose(map").replace(
-        "row), xs))))", "row), xs)))))" if "split" in vectors else "row), xs))))"
-    )
-    p = parse(
-        f"f(xs : [[float]16]8) = asScalar(mapGlobal(0)(vectorized x -> x + x, {vectors}))"
-    )
+    p = parse(f"""f(xs : [[float]16]8, zs : [[float]16]128) =
+      asScalar(mapGlobal(0)(vectorized x -> x + x, asVector(4, {vectors})))""")
     assert done_at(quantities(p).kernels[-1], {}).loads == loads
+
+
+def test_whether_numbers_lie_side_by_side_may_depend_on_a_parameter() -> None:
+    p = parse("""f(xs : [[float]n]8) =
+      asScalar(mapGlobal(0)(vectorized x -> x + x, asVector(4, join(transpose(xs)))))
+    where n = ?""")
+    kernel = quantities(p).kernels[-1]
+    assert [done_at(kernel, {"n": n}).loads for n in (1, 2)] == [2, 16]
+
+
+FORMS = [
+    ("registers", ""),
+    ("registers", "relaid"),
+    ("registers", "items vector-loads"),
+    ("registers", "padded relaid items vector-loads"),
+    ("registers", "padded relaid tall"),
+    ("registers", "im2win"),
+    ("blocked", ""),
+    ("blocked", "padded split"),
+    ("io-optimal", "relaid"),
+    ("winograd", "F4 fused"),
+]
+
+
+@pytest.mark.parametrize(("family", "form"), FORMS)
+def test_loads_counted_on_terms_are_those_of_the_kernels(family: str, form: str) -> None:
+    """The loads of a vector are counted apart where the kernel makes it of numbers that it loads
+    one by one."""
+    low = lowered(LAYER, family, form)
+    known = quantities(low.program).kernels
+    for point in points(low, CPU, 2, 0)[1]:
+        made = generate(bound(low.program, point), max_work_group=CPU.group_items)
+        for counted, kernel, launch in zip(known, made.kernels, made.plan.kernels, strict=True):
+            if not launch.prepack:
+                loads = done_at(counted, point).loads
+                assert 0.9 <= loads / (_loads(kernel) * prod(launch.global_size)) <= 1.25
+
+
+def _loads(kernel: Kernel) -> int:
+    """The number of loads that a work-item of a kernel makes from global and local memory."""
+    return sum(
+        prod(turns for _, turns in access.where.loops)
+        for access in footprint(kernel).accesses
+        if not access.writes and access.memory.space is not Space.PRIVATE
+    )

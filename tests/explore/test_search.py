@@ -3,6 +3,7 @@ variants that fail."""
 
 import itertools
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,7 +20,7 @@ from explore.run.ledger import Ledger
 from explore.search.forecast import outlook, trust
 from explore.search.kernel_table import KernelTable
 from explore.search.rounds import Rounds
-from explore.search.search import Prior, Search, Shares, front_at, run
+from explore.search.search import ESTIMATED, Prior, Search, Shares, front_at, run
 from explore.search.search_over import search_over
 from explore.search.turns import stratified
 from explore.search.variant_rows import kernel_table, strata
@@ -408,6 +409,26 @@ def test_a_family_that_never_ran_is_not_seen_to_for_its_own_sake() -> None:
     assert tried[:16].count("crashes") == 8
     assert tried[64:].count("crashes") < 16
     assert tried[64:].count("works") > 64
+
+
+def test_families_have_turns_where_times_are_rough_estimates() -> None:
+    """A family of which all variants look a little faster has nearly all guided rounds where times
+    are measured. Where they are estimates, the other one has about a third, and of these its best
+    by the estimate; a family that looks 16 times slower still has fewer."""
+    slower = {"fast": 1.0, "good": 1.5, "slow": 16.0}
+    variants = [variant(f, (("x", n),), ()) for f in slower for n in range(1, 301)]
+    times = [slower[v.family] * (1 + dict(v.parameters)["x"] / 3000) for v in variants]
+    made = replace(kernel_table(variants, [1.0] * 900), estimates=np.log(times))
+    tried = {}
+    for shares in (None, ESTIMATED):
+        search = Search(made, strata(variants, [1.0] * 900), shares=shares)
+        trace = run(search, times.__getitem__, 200)
+        tried[shares] = Counter(variants[i].family for i, _ in trace)
+        if shares:
+            best = {dict(variants[i].parameters)["x"] for i, _ in trace if 300 <= i < 600}
+            assert set(range(1, 21)) <= best
+    assert tried[ESTIMATED]["good"] > max(50, 1.5 * tried[None]["good"])
+    assert tried[ESTIMATED]["slow"] < tried[ESTIMATED]["good"] < tried[ESTIMATED]["fast"]
 
 
 def test_many_forms_leave_most_of_the_budget_to_the_model() -> None:

@@ -137,6 +137,30 @@ def test_laws_of_values_keep_to_32_bits(name: str) -> None:
     assert ((found - wide) % 2**32 == 0).all()
 
 
+def test_a_product_of_32_bits_is_put_together_from_those_of_16() -> None:
+    """Mesa's compiler for Adreno multiplies ids by a product of their lower halves and two sums
+    with products of a higher and a lower one."""
+    items = items_of((64, 1, 1), (8, 1, 1))
+    made = {
+        **{n: Made("phi", ()) for n in (1, 2)},
+        3: Made("umul_low", (Operand(1), Operand(2))),
+        4: Made("imadsh_mix16", (Operand(1), Operand(2), Operand(3))),
+        5: Made("imadsh_mix16", (Operand(2), Operand(1), Operand(4))),
+    }
+    a, b = np.random.default_rng().integers(-(2**31), 2**31, (2, items.count))
+    found = Values(made, items, counters={1: a, 2: b}).of(Operand(5))
+    assert found is not None
+    assert (found % 2**32 == [int(x) * int(y) % 2**32 for x, y in zip(a, b, strict=True)]).all()
+
+
+def test_what_is_done_once_for_a_launch_is_left_out() -> None:
+    """Adreno's compilers print a branch in which the first wave does what is the same for all."""
+    items = items_of((64, 1, 1), (8, 1, 1))
+    found = Values({1: Made("@preamble_start_ir3", ())}, items).of(Operand(1))
+    assert found is not None
+    assert not found.any()
+
+
 def test_lanes_of_vectors_are_taken_one_by_one() -> None:
     items = items_of((64, 2, 1), (8, 1, 1))
     made = {
