@@ -16,10 +16,10 @@ from explore.network_graph.layer_layouts import layers_in_layouts
 from explore.network_graph.network_layers import Layers
 from explore.networks.network import Network
 from explore.onnx_model.onnx_graph import Graph
+from explore.onnx_model.read_model import read_model
 from explore.options.options import Options as Settings
 from explore.run.target import Target, target_of
 from explore.run.worker_pools import Here
-from ir.errors import UserError
 
 
 def network(
@@ -70,10 +70,5 @@ def quickly(
 
 
 def read(model: "str | Path | Any", shapes: Mapping[str, Sequence[int]] | None) -> Graph:
-    """The graph of an ONNX file, with these shapes of inputs whose sizes the model leaves open; a
-    UserError says what to install, if the `onnx` package is not here."""
-    try:
-        from explore.onnx_model.read_model import read_model
-    except ImportError as error:
-        raise UserError("networks need the onnx package: pip install 'convlift[onnx]'") from error
+    """The graph of an ONNX file, with these shapes of inputs whose sizes the model leaves open."""
     return read_model(model, shapes)

@@ -112,7 +112,7 @@ function layout(xaxis, yaxis, more) {
   return { xaxis, yaxis, uirevision: "the same run", paper_bgcolor: "transparent", plot_bgcolor: "transparent", hovermode: "closest",
     font: { family: "system-ui, 'Liberation Sans', sans-serif", size: 12, color: css("--soft") },
     margin: { l: 58, r: 14, t: 8, b: 44 },
-    legend: { orientation: "h", x: 0, y: 1.01, yanchor: "bottom", font: { color: css("--ink") } },
+    legend: { orientation: "h", x: 0, yref: "container", y: 0, yanchor: "bottom", font: { color: css("--ink") } },
     modebar: { bgcolor: "transparent", color: css("--soft"), activecolor: css("--accent") },
     hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: css("--ink") }, align: "left" },
     ...more };
@@ -222,7 +222,7 @@ function drawPlane() {
   if (known(run.bounds.roofline_ns)) level(run.bounds.roofline_ns / 1e6, "roofline", "dash");
   if (known(run.bounds.launch_ns) && run.bounds.launch_ns / 1e6 > 10 ** yaxis.range[0]) level(run.bounds.launch_ns / 1e6, "an empty launch", "dot", 0); // at the other end: both may be as high
   for (const p of run.peers.filter(p => !known(p.memory_bytes))) level(ms(p), plain(p.name), "dot");
-  draw("plane", traces, layout(xaxis, yaxis, { shapes, annotations, margin: { l: 58, r: 14, t: 76, b: 44 } })); // the buttons are above the legend
+  draw("plane", traces, layout(xaxis, yaxis, { shapes, annotations, margin: { l: 58, r: 14, t: 36, b: 44 } })); // the buttons are at the top, the legend at the bottom
 }
 
 function drawProgress() {

@@ -2,6 +2,8 @@
 and where, and that nothing outside a model's folder is read."""
 
 import os
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,28 @@ from tests.support.onnx_models import model
 
 make = helper.make_node
 
+WITHOUT_ONNX = """
+import importlib.util, sys
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name == "onnx" else found(name, *more)
+sys.modules["onnx"] = None  # importing it fails
+"""
+BY_COMMAND = "from explore.__main__ import main; sys.exit(main(['net', 'model.onnx']))"
+BY_PYTHON = "from explore import network"
+
 
 def relu(**changes: Any) -> Any:
     return model([make("Relu", ["x"], ["y"])], {"x": [2, 3]}, ["y"], {}, **changes)
+
+
+@pytest.mark.parametrize("opened", [BY_COMMAND, BY_PYTHON])
+def test_where_onnx_is_not_installed_it_is_told_what_to_install(opened: str) -> None:
+    command = [sys.executable, "-c", WITHOUT_ONNX + opened]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert ran.returncode == 1
+    needed = "networks need the onnx package: pip install 'convlift[onnx]'"
+    assert ran.stderr.strip().splitlines()[-1].endswith(f"rror: {needed}")
+    assert opened == BY_PYTHON or "Traceback" not in ran.stderr
 
 
 def refused(made: Any, *words: str) -> None:
