@@ -16,7 +16,7 @@ from codegen.plan import Plan
 from explore.measure.measure_variant import Again, remeasured
 from explore.options.units import show_time
 from explore.results.front import front, usable
-from explore.results.pace import SLOW, clock_ns
+from explore.results.pace import SLOW, clock_ns, slower_words
 from explore.results.records import NOISY, Failed, Measured, Record, latest
 from explore.results.store import Store
 from explore.workers.workers import Workers
@@ -136,8 +136,8 @@ def vanished(before: Sequence[Record], records: Sequence[Record]) -> str | None:
     was = before[0]
     then, since = show_time(was.time_ns) + " once", show_time(again[was.variant.id].time_ns)
     if isinstance(was.outcome, Measured) and was.outcome.slowdown != 1:
-        slow, read = was.outcome.slowdown, show_time(clock_ns(was.outcome))
-        then += f" (the clock read {read}, on a machine {slow:.2g} times slower than usual)"
+        slow, read = slower_words(was.outcome.slowdown), show_time(clock_ns(was.outcome))
+        then += f" (the clock read {read}, on a machine {slow} times slower than usual)"
     best = f"{now[0].variant.id} is the best at {show_time(now[0].time_ns)}"
     return f"{was.variant.id} was {then}, {since} when measured again: {best}"
 

@@ -6,6 +6,7 @@ from explore.network_choice.choose_options import Choice
 from explore.network_choice.layer_options import Option
 from explore.network_graph.network_layers import Layers
 from explore.options.units import show_bytes, show_time
+from explore.results.pace import slower_words
 from ir.text.counted import counted
 
 
@@ -53,8 +54,9 @@ def memory_lines(choice: Choice) -> list[str]:
     arena, bound = choice.plan.plan.workspace_bytes, choice.plan.bound
     slow = [option.slowdown for option in choice.options if option.slowdown > 1]
     pace = (
-        f"{counted(len(slow), 'layer')} measured on a machine up to {max(slow, default=1):.2g} "
-        "times slower than usual; all times are taken to its usual pace"
+        f"{counted(len(slow), 'layer')} measured on a machine up to "
+        f"{slower_words(max(slow, default=1))} times slower than usual; "
+        "all times are taken to its usual pace"
     )
     over = "as small as it can be" if arena == bound else f"{arena - bound:,} bytes over its bound"
     guess = "" if all(o.measured for o in choice.options) else " (estimated, not measured)"

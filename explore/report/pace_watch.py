@@ -1,7 +1,7 @@
 """The watch on the machine's pace during a run: it tells that the machine has become slow, and says
 no more until it is much slower."""
 
-from explore.results.pace import FEW, SLOW
+from explore.results.pace import FEW, SLOW, slower_words
 from explore.results.records import Measured, Outcome
 
 AGAIN = 2.0  # times slower than what was told last: told again
@@ -23,7 +23,8 @@ class PaceWatch:
         if self._slow < FEW or outcome.slowdown < AGAIN * self._told:
             return None
         self._told = outcome.slowdown
+        by = slower_words(outcome.slowdown)
         return (
-            f"the machine is {outcome.slowdown:.2g} times slower than when the run began: "
+            f"the machine is {by} times slower than when the run began: "
             "times are taken to its usual pace"
         )

@@ -11,7 +11,7 @@ from explore.report.traffic_against_bounds import (
     sums_on_chip,
 )
 from explore.results.kernel_code import KernelCode
-from explore.results.pace import clock_ns
+from explore.results.pace import clock_ns, slower_words
 from explore.results.records import Bounds, Clock, Failed, Measured, Predicted, Record, Variant
 
 BEYOND = (
@@ -59,7 +59,7 @@ def pace_words(outcome: Measured) -> str:
     if outcome.slowdown == 1:
         return ""
     read = show_time(clock_ns(outcome))
-    return f"{outcome.slowdown:.2g} times slower than usual: the clock read {read}"
+    return f"{slower_words(outcome.slowdown)} times slower than usual: the clock read {read}"
 
 
 def code_words(code: KernelCode) -> str:

@@ -15,6 +15,7 @@ from explore.results.records import Bounds, Measured, Outcome, Peer, Record
 ALIKE = 0.05  # paces that differ by less are one: a yardstick has noise of its own
 QUIET = 0.25  # a pace this near the quickest is one of a machine left alone
 SLOW = 1.2  # times slower than usual: what was measured then is doubtful
+MOST = 4.0  # times slower: beyond, a machine is busy, and what a kernel gets of it is luck
 FEW = 3  # readings in a row, at least, that make a spell
 
 
@@ -68,15 +69,21 @@ class Spell:
         """The spell in words: `the machine slowed by 1.9 for 3 minutes, 12 minutes into the
         run`."""
         lasted, after = _duration(self.seconds), _duration(self.begun_s)
-        return f"the machine slowed by {self.factor:.2g} for {lasted}, {after} into the run"
+        by = slower_words(self.factor)
+        return f"the machine slowed by {by} for {lasted}, {after} into the run"
 
 
 def slowdown(yardstick_ns: float | None, usual_ns: float | None) -> float:
-    """The factor by which a machine is slower than usual, by its yardstick; 1 if a time is not
-    known."""
+    """The factor by which a machine is slower than usual, by its yardstick, and which its times are
+    divided by: at most `MOST`; 1 if a time is not known."""
     if not yardstick_ns or not usual_ns or abs(yardstick_ns / usual_ns - 1) < ALIKE:
         return 1.0
-    return yardstick_ns / usual_ns
+    return min(MOST, yardstick_ns / usual_ns)
+
+
+def slower_words(factor: float) -> str:
+    """A factor of `slowdown` in words: `1.9`, or `4 or more`."""
+    return f"{factor:.2g} or more" if factor >= MOST else f"{factor:.2g}"
 
 
 def usual_ns(yardsticks: Sequence[float]) -> float | None:
@@ -154,7 +161,7 @@ def told_of_spells(found: Sequence[Spell]) -> list[str]:
         return [spell.words for spell in found]
     factors = [spell.factor for spell in found]
     lasted = _duration(sum(spell.seconds for spell in found))
-    by = f"by {min(factors):.2g} to {max(factors):.2g}"
+    by = f"by {min(factors):.2g} to {slower_words(max(factors))}"
     return [
         f"the machine slowed {len(found)} times, {by}, for {lasted} in all; "
         "times are as at its usual pace"

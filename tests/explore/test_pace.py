@@ -13,6 +13,7 @@ import pytest
 from explore.measure.back_to_back import readings
 from explore.measure.yardstick import MOST, Yardstick
 from explore.report.pace_watch import PaceWatch
+from explore.report.summary import pace_words
 from explore.results.guarded_database import FILE
 from explore.results.pace import (
     Level,
@@ -261,3 +262,13 @@ def test_a_peak_that_was_measured_on_a_quiet_machine_stays() -> None:
     quiet = Bounds(peak_flops=110e9, yardstick_operations=3e8)
     records = minutes(Machine(slow_between(0, 3600, 2.0)), [2e5] * 5)
     assert highest_peak(quiet, records) == quiet
+
+
+def test_a_time_of_a_machine_that_is_busy_with_others_is_not_divided_by_more_than_four() -> None:
+    usual = minutes(Machine(lambda seconds: 1.0), [2e5] * 20)
+    busy = Measured(9e5, 0.0, 0.0, runs_ns=(9e5,), yardstick_ns=100 * YARD)
+    lucky = Record(variant(k=99), busy, 1e4)
+    (*_, told) = at_usual_pace([*usual, lucky])
+    assert isinstance(told.outcome, Measured)
+    assert told.time_ns == pytest.approx(9e5 / 4)
+    assert pace_words(told.outcome) == "4 or more times slower than usual: the clock read 900 µs"
