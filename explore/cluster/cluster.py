@@ -194,7 +194,7 @@ def joined(address: str, jobs: int, note: Callable[[str], None]) -> Iterator[Clu
     if address != LOCAL:
         try:
             client = Client(address, timeout=JOINING, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, ValueError, TypeError, RuntimeError) as error:  # also: TLS is demanded
             raise UserError(f"no cluster answers at {address}: {error}") from None
         with client:
             yield Cluster(client, note)

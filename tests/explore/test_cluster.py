@@ -258,3 +258,14 @@ def test_where_no_cluster_answers_it_is_said(monkeypatch: pytest.MonkeyPatch) ->
         joined("tcp://127.0.0.1:9", 1, print),
     ):
         pass
+
+
+def test_an_address_that_is_not_encrypted_where_that_is_demanded_is_refused() -> None:
+    import dask.config
+
+    with (
+        dask.config.set({"distributed.comm.require-encryption": True}),
+        pytest.raises(UserError, match="encryption required"),
+        joined("tcp://127.0.0.1:9", 1, print),
+    ):
+        pass
