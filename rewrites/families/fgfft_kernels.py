@@ -92,13 +92,13 @@ def _rows(shared: bool, e: Expr) -> Rewritten | None:
 def _matrices(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewritten | None:
     """The kernel e, sums of products of spectra, lowered as a matrix product for each frequency.
     `params` are the names of the program's parameters."""
-    dims = _laid(e)
+    dims = product_dimensions(e)
     if isinstance(form, Blocked):
         return in_tiles(params, form, dims)(e)
     return in_blocks(params, form, dims)(e)
 
 
-def _laid(e: Expr) -> Dims:
+def product_dimensions(e: Expr) -> Dims:
     """The dimensions of e, a sum of products of spectra, as batch, columns (data rows) and rows
     (kernels), each in the order in which the spectra are stored."""
     try:

@@ -28,6 +28,7 @@ from ir.parse import parse
 from rewrites.engine.refused import Refused
 from rewrites.engine.small_sizes import small_values
 from rewrites.families.all_families import first, forms
+from rewrites.families.fgfft_kernels import product_dimensions
 from rewrites.fast_algorithms.by_rows import by_rows
 from rewrites.tuning.lower import lower
 from rewrites.tuning.lowering import Lowering
@@ -486,6 +487,16 @@ def test_numbers_other_than_floats_are_refused() -> None:
         for form in (f for f in forms(halves, family) if not {*PREPARATIONS} & {*f.words}):
             with pytest.raises(Refused, match="expected products of floats"):
                 lower(halves, form)
+
+
+def test_sums_inside_of_other_results_are_refused() -> None:
+    p = parse("""
+        most(rows : [[float]4]5, kernels : [[float]4]3) =
+          map(row -> reduce(0.0, (most, x) -> max(most, x),
+                map(kernel -> dot(row, kernel), kernels)),
+              rows)""")
+    with pytest.raises(Refused, match="under 2 maps .* inside of other results, under 1"):
+        product_dimensions(p.body)
 
 
 def test_every_form_of_a_lone_row_is_lowered_or_refused() -> None:
