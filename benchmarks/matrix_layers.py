@@ -3,7 +3,7 @@ beside the fastest way of PyTorch.
 
     python -m benchmarks.matrix_layers ROW … [--device D] [--jobs N] [--time-limit 120] [--points 4]
         [--share 0.3] [--forms ahead,spelled] [--set C=32,…] [--seed 0] [--out FILE.jsonl]
-        [--again FILE.jsonl]
+        [--again FILE.jsonl] [--most 4]
 
 A row is a name in `benchmarks/matrix_rows.py`, or the beginning of several: `batch-vgg`, `mec`,
 `half-vgg`, `f16x3-vgg`, `vgg`, `data-vgg`, `weights-vgg`, `transposed`, `product`. Processes lower
@@ -11,7 +11,7 @@ random forms of the row, draw random points from the share of each that the cost
 fastest, and build them. The device times what is built and checks the fast ones against the row's
 result in double precision; when the processes have ended, our two fastest and PyTorch's ways are
 timed in turns. Each line of the file is a variant, or a comparison. With `--again`, nothing is
-drawn: the fastest right variants that a file tells are made again.
+drawn: the fastest right variants that a file tells are made again, up to --points of a form.
 """
 
 # key: p program
@@ -22,6 +22,7 @@ import os
 import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from math import prod
@@ -160,7 +161,7 @@ def tasks(row: Row, given: argparse.Namespace) -> Iterator[Task]:
     every = [f for f in forms(row.program, "matrix") if wanted <= {*f.words}]
     every = [f for f in every if not row.way.without & {*f.words}]
     if given.again:
-        for name, point in best_of(given.again, row.name):
+        for name, point in best_of(given.again, row.name, given.most, given.points):
             form = next(f for f in every if f.name == name)
             yield Task(row, form, 1, 1.0, given.seed, given.device, (point,))
         return
@@ -168,14 +169,17 @@ def tasks(row: Row, given: argparse.Namespace) -> Iterator[Task]:
         yield Task(row, form, given.points, given.share, f"{given.seed} {n}", given.device)
 
 
-def best_of(file: Path, row: str) -> list[tuple[str, Mapping[str, int]]]:
-    """The forms and points of the fastest right variants of a row in a file, one of each form."""
+def best_of(file: Path, row: str, most: int, alike: int) -> list[tuple[str, Mapping[str, int]]]:
+    """The forms and points of the `most` fastest right variants of a row in a file, up to `alike`
+    of each form."""
     lines = (json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
     right = [line for line in lines if line["row"] == row and line.get("time_us")]
-    found: dict[str, Mapping[str, int]] = {}
+    found, count = list[tuple[str, Mapping[str, int]]](), Counter[str]()
     for line in sorted(right, key=lambda line: line["time_us"]):
-        found.setdefault(line["form"], line["point"])
-    return [*found.items()][:AGAIN]
+        count[line["form"]] += 1
+        if count[line["form"]] <= alike:
+            found.append((line["form"], line["point"]))
+    return found[:most]
 
 
 # ---- measuring
@@ -393,6 +397,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     options.add_argument("--seed", default="0")
     options.add_argument("--out", type=Path, default=Path("matrix_layers.jsonl"))
     options.add_argument("--again", type=Path, help="a file of variants, to make the best again")
+    options.add_argument("--most", type=int, default=AGAIN, help="variants of a row made again")
     return options.parse_args(argv)
 
 
