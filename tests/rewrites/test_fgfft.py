@@ -495,7 +495,7 @@ def test_sums_inside_of_other_results_are_refused() -> None:
           map(row -> reduce(0.0, (most, x) -> max(most, x),
                 map(kernel -> dot(row, kernel), kernels)),
               rows)""")
-    with pytest.raises(Refused, match="under 2 maps .* inside of other results, under 1"):
+    with pytest.raises(Refused, match=r"under 2 maps .* inside of other results, under 1"):
         product_dimensions(p.body)
 
 
