@@ -1,6 +1,6 @@
 """The Python interface: explore a program, compile one variant of it, and call it on arrays."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Unpack
 
@@ -33,6 +33,7 @@ def compile(
     parameters: Mapping[str, int] | None = None,
     *,
     form: str | None = None,
+    sizes: Mapping[str, int] | Sequence[str] = (),
     device: str | int | Device | None = None,
     max_memory: str | int | None = None,
     records: Records = None,
@@ -55,9 +56,10 @@ def compile(
 
     With a family, `parameters` that are left out get values that are legal on the device; if those
     given allow none, a UserError says why. `form` None is the first form of the family that
-    applies, `device` None the best device here.
+    applies, `device` None the best device here. `sizes`, such as {"C": 64} or ["C=64"], replace
+    those that the program binds with `where`.
     """
-    core, point = core_of(program), dict(parameters or {})
+    core, point = _with_sizes(program, sizes), dict(parameters or {})
     for name, value in point.items():
         demand_whole(f"parameter {name}", value)
     found = device_meant(device)
@@ -160,6 +162,13 @@ def core_of(program: Written) -> Program:
     """The `Program` that a user means by a `Program`, by the text of one, or by the path of a file
     with the text."""
     return program if isinstance(program, Program) else source_of(program).program(Options())
+
+
+def _with_sizes(program: Written, sizes: Mapping[str, int] | Sequence[str]) -> Program:
+    """The `Program` that a user means, with these sizes in place of those of its `where`."""
+    if not sizes:
+        return core_of(program)
+    return source_of(program).program(Options.of(sizes=sizes))
 
 
 def _port(live: bool | int) -> int | None:

@@ -15,6 +15,7 @@ import explore.api
 from codegen.runtime.session import Device
 from explore.results.front import front
 from explore.results.store import Store
+from ir.errors import UserError
 from tests.support.sample_runs import ENVIRONMENT, sample_run
 
 
@@ -54,6 +55,15 @@ class Lost:
 
     def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
         raise TypeError("it lies on another device")
+
+
+def test_a_size_is_changed_for_one_variant_as_for_a_run(device: Device) -> None:
+    doubled = "p(xs : [float]N) = map(x -> x + x, xs) where N = 4"
+    for sizes in ({"N": 6}, ["N=6"]):
+        made = convlift.compile(doubled, "naive", sizes=sizes, device=device)
+        assert made(np.ones(6, np.float32)).tolist() == [2.0] * 6
+    with pytest.raises(UserError, match="the program has no size `M`; expected N"):
+        convlift.compile(doubled, "naive", sizes={"M": 6}, device=device)
 
 
 def test_any_array_is_taken(device: Device) -> None:
