@@ -108,6 +108,26 @@ def _free(e: Expr) -> frozenset[str]:
     return frozenset().union(*map(free, children(e)))
 
 
+def free_variables(e: Expr) -> dict[str, Var]:
+    """The variables that e uses and does not bind, by name; others may be bound inside under the
+    same names."""
+    match e:
+        case Var(name, _):
+            return {name: e}
+        case Lam(p, body):
+            return _without(p, free_variables(body))
+        case Let(p, value, body):
+            return _without(p, free_variables(body)) | free_variables(value)
+    inside = (free_variables(c) for c in children(e) if free(c))
+    return {name: v for found in inside for name, v in found.items()}
+
+
+def _without(p: Pattern, found: dict[str, Var]) -> dict[str, Var]:
+    """The variables `found` but those that p binds."""
+    bound = {v.name for v in variables(p)}
+    return {name: v for name, v in found.items() if name not in bound}
+
+
 def substitute(e: Expr, values: Mapping[str, Expr]) -> Expr:
     """The term e with the terms `values` in place of free variables, by name; binders that would
     capture are renamed."""

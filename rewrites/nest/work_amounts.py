@@ -9,7 +9,7 @@ from math import prod
 
 from ir.core.nodes import Binary, Expr, Param, Program, Reduce, Slide, Store, Var
 from ir.core.size import Size
-from ir.core.terms import free, over, subterms
+from ir.core.terms import free_variables, over, subterms
 from ir.core.type_rules import size_of, type_of
 from ir.core.types import Scalar
 from ir.dependence.needed_elements import dependence
@@ -90,8 +90,8 @@ def _others(e: Expr) -> tuple[int, int]:
     products = Var("its products", type_of(r))  # no name of the program's
     number = isinstance(products.type, Scalar)
     rest = _with(e, r, Binary("+", r.init, products) if number else r.init)
-    inputs = {v.name: v for v in subterms(rest) if isinstance(v, Var) and v.name in free(rest)}
-    read = dependence(Program("others", tuple(map(Param, inputs.values())), rest)).read
+    inputs = tuple(map(Param, free_variables(rest).values()))
+    read = dependence(Program("others", inputs, rest)).read
     beside = set(roots(core(rest))) - {products}
     return sum(read.values()) - read.get(products.name, 0), len(beside)
 
