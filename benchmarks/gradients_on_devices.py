@@ -20,6 +20,7 @@ Where there is no PyTorch, `make` (elsewhere) writes the plans into FOLDER, a fi
 
 import argparse
 import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -53,6 +54,7 @@ from benchmarks.gradient_tries import (
 from codegen.runtime.session import Session, choose, open_device
 from constraints.devices import Profile, profile
 from explore.run.target import profile_of
+from ir.command import DEEPEST
 from rewrites.families.all_families import FAMILIES
 
 LOG = "verdicts.jsonl"
@@ -259,6 +261,7 @@ def _cores(text: str) -> range:
 def main() -> None:
     """Make or run the tries, as the arguments say, and print the verdicts so far; the exit status
     is 1 if any is wrong."""
+    sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
     does = {"here": here, "make": make, "run": run}
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("what", choices=does)
