@@ -1,8 +1,8 @@
 """Debian packages as files: their contents are unpacked into a folder, and nowhere else.
 
 A package is an `ar` archive whose member `data.tar…` holds its files. It is data from outside: a
-link or a name that leads out of the folder is an error (Python's `data` filter), and no script of
-it is run.
+link or a name that leads out of the folder is an error (found by Python's `data` filter, where it
+has one), and no script of it is run.
 """
 
 import io
@@ -28,10 +28,28 @@ def unpack(package: Path, folder: Path, unwanted: re.Pattern[str]) -> int:
             size = sum(m.size for m in members)
             if size > MOST:
                 raise UserError(f"{package}: expected at most {MOST} bytes of files, found {size}")
-            files.extractall(folder, members, filter="data")
+            _extract(files, members, folder)
             return size
     except (OSError, EOFError, lzma.LZMAError, tarfile.TarError) as error:
         raise UserError(f"{package} cannot be unpacked: {error}") from error
+
+
+def _extract(files: tarfile.TarFile, members: list[tarfile.TarInfo], folder: Path) -> None:
+    """Write the members to the folder; raises a TarError if one would lie outside it."""
+    if hasattr(tarfile, "data_filter"):
+        files.extractall(folder, members, filter="data")
+        return
+    for member in members:  # Python before 3.11.4
+        link = Path(member.linkname) if member.islnk() else _beside(member)
+        for path in (Path(member.name), *([link] if member.linkname else [])):
+            if path.is_absolute() or not (folder / path).resolve().is_relative_to(folder.resolve()):
+                raise tarfile.TarError(f"{member.name!r} would be outside the folder")
+        files.extract(member, folder)
+
+
+def _beside(member: tarfile.TarInfo) -> Path:
+    """The path that a symbolic link leads to, from where the archive is unpacked."""
+    return Path(member.name).parent / member.linkname
 
 
 def _name(member: tarfile.TarInfo) -> str:

@@ -58,6 +58,14 @@ def package(folder: Path, name: str, files: dict[str, bytes], links: dict[str, s
     return folder / name
 
 
+@pytest.fixture(params=["filter of tarfile", "Python before 3.11.4"])
+def by_any_python(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Archives are unpacked with the filter that Python has, and as if it had none."""
+    if "before" in request.param:
+        monkeypatch.delattr(tarfile, "data_filter", raising=False)
+
+
+@pytest.mark.usefixtures("by_any_python")
 def test_a_package_is_unpacked_but_for_what_is_unwanted(tmp_path: Path) -> None:
     files = {"usr/lib/a.so": b"abc", "unwanted/b": b"b"}
     made = package(tmp_path, "x.deb", files, {"usr/lib/c.so": "a.so"})
@@ -66,6 +74,7 @@ def test_a_package_is_unpacked_but_for_what_is_unwanted(tmp_path: Path) -> None:
     assert not (tmp_path / "root/unwanted").exists()
 
 
+@pytest.mark.usefixtures("by_any_python")
 @pytest.mark.parametrize(
     ("files", "links"),
     [({"../out": b"x"}, {}), ({}, {"usr/link": "../../../etc"}), ({}, {"usr/link": "/etc"})],
