@@ -161,7 +161,8 @@ def told_of_spells(found: Sequence[Spell]) -> list[str]:
         return [spell.words for spell in found]
     factors = [spell.factor for spell in found]
     lasted = _duration(sum(spell.seconds for spell in found))
-    by = f"by {min(factors):.2g} to {slower_words(max(factors))}"
+    least, most = f"{min(factors):.2g}", slower_words(max(factors))
+    by = f"by {most}" if most.startswith(least) else f"by {least} to {most}"
     return [
         f"the machine slowed {len(found)} times, {by}, for {lasted} in all; "
         "times are as at its usual pace"

@@ -272,3 +272,11 @@ def test_a_time_of_a_machine_that_is_busy_with_others_is_not_divided_by_more_tha
     assert isinstance(told.outcome, Measured)
     assert told.time_ns == pytest.approx(9e5 / 4)
     assert pace_words(told.outcome) == "4 or more times slower than usual: the clock read 900 µs"
+
+
+def test_spells_that_are_all_as_slow_are_told_by_one_factor() -> None:
+    busy = Spell(0.0, 60.0, 4.0)
+    assert told_of_spells([busy, busy])[0].startswith("the machine slowed 2 times, by 4 or more, ")
+    slow = replace(busy, factor=1.3)
+    assert "by 1.3 to 4 or more" in told_of_spells([slow, busy])[0]
+    assert "by 1.3, for" in told_of_spells([slow, slow])[0]
