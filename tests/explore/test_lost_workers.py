@@ -51,7 +51,7 @@ def least_memory(records: Sequence[Record]) -> int:
 def test_a_run_that_loses_two_of_three_workers_finds_what_a_run_without_a_cluster_finds(
     device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster_pool, "GRACE", 3.0)
+    monkeypatch.setattr(cluster_pool, "GRACE", 8.0)
     options = Options(variants=VARIANTS, families=("registers",), strategy="random", jobs=1)
     source, said = Source(TEXT, "<test>"), list[str]()
     start(source, options, target_of(device, None, ()), tmp_path / "here", False)
