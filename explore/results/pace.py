@@ -162,7 +162,7 @@ def told_of_spells(found: Sequence[Spell]) -> list[str]:
     factors = [spell.factor for spell in found]
     lasted = _duration(sum(spell.seconds for spell in found))
     least, most = f"{min(factors):.2g}", slower_words(max(factors))
-    by = f"by {most}" if most.startswith(least) else f"by {least} to {most}"
+    by = f"by {most}" if most in (least, f"{least} or more") else f"by {least} to {most}"
     return [
         f"the machine slowed {len(found)} times, {by}, for {lasted} in all; "
         "times are as at its usual pace"

@@ -280,3 +280,5 @@ def test_spells_that_are_all_as_slow_are_told_by_one_factor() -> None:
     slow = replace(busy, factor=1.3)
     assert "by 1.3 to 4 or more" in told_of_spells([slow, busy])[0]
     assert "by 1.3, for" in told_of_spells([slow, slow])[0]
+    two = [replace(busy, factor=2.0), replace(busy, factor=2.3)]
+    assert "by 2 to 2.3, for" in told_of_spells(two)[0]
