@@ -11,12 +11,26 @@ from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime.devices import Device
 from codegen.runtime.results import BuildFailed, RunFailed, Tried
 from codegen.runtime.session import Session, open_device
-from ir.core.nodes import Expr, Get, Instruct, Level, MapPar, Param, Program, Var, Zip
-from ir.core.terms import identity, lam, variables
+from ir.core.nodes import (
+    Binary,
+    Expr,
+    Get,
+    Instruct,
+    Level,
+    Lit,
+    MapPar,
+    Param,
+    Program,
+    Reorder,
+    ToLocal,
+    Var,
+    Zip,
+)
+from ir.core.terms import identity, lam, let, variables
 from ir.core.type_rules import elem_of, type_of
-from ir.core.types import Array
+from ir.core.types import FLOAT, INT, Array
 from ir.errors import Unsupported
-from ir.instructions.entry import Across, Alone, Entry, Listed
+from ir.instructions.entry import Across, Alone, Copying, Entry, Listed
 from ir.instructions.fragments import as_lanes, as_matrix
 from ir.instructions.table import TABLE
 from ir.meaning.inputs import random_inputs
@@ -60,6 +74,8 @@ def trial(entry: Listed) -> Program:
             return _alone(entry)
         case Across():
             return _across(entry)
+        case Copying():
+            return _copied()
         case Entry():
             return _together(entry)
 
@@ -90,6 +106,24 @@ def _across(entry: Across) -> Program:
     rows = Zip(several)
     body = MapPar(Level.GROUP, 0, lam("row", elem_of(rows), by_it), rows)
     return Program("trial", tuple(map(Param, several)), body)
+
+
+def _copied() -> Program:
+    """The program whose groups copy rows of its parameter to local memory, by copies that go on
+    until they are awaited, and store them in another order."""
+    rows = Var("rows", Array(Array(FLOAT, 64), 8))
+
+    def by_copies(row: Expr) -> Expr:
+        made = ToLocal(MapPar(Level.LOCAL, 0, identity(elem_of(row)), row), in_flight=True)
+        backwards = lam("i", INT, lambda i: Binary("-", Lit(63, INT), i))
+
+        def seen(staged: Expr) -> Expr:
+            return MapPar(Level.LOCAL, 0, identity(elem_of(row)), Reorder(backwards, staged))
+
+        return let("staged", made, type_of(made), seen)
+
+    body = MapPar(Level.GROUP, 0, lam("row", elem_of(rows), by_copies), rows)
+    return Program("trial", (Param(rows),), body)
 
 
 def _together(entry: Entry) -> Program:

@@ -148,6 +148,7 @@ H200 = Profile(
         *("dot_ss", "dot_su", "dot_uu"),
         *("lanes_sum_32", "lanes_max_32", "lanes_min_32", "lanes_first_32"),
         *(f"lanes_swap_{distance}" for distance in (1, 2, 4, 8, 16)),
+        "copy_in_flight",
     ),
 )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import reduce
 
 from codegen.emit import write_places as places
+from codegen.emit.begun_copies import begins, begun
 from codegen.emit.bound_values import (
     Env,
     bound,
@@ -23,7 +24,7 @@ from codegen.emit.recursion import Recursion
 from codegen.emit.scope import Scope
 from codegen.emit.write_places import Cell, Place, view_of
 from codegen.tree.array_axes import Plain
-from codegen.tree.statements import Space, Value
+from codegen.tree.statements import Await, Space, Value
 from ir.core.nodes import (
     AsScalar,
     AsVector,
@@ -149,9 +150,9 @@ def materialised(emitter: Recursion, e: Expr, env: Env, hint: str) -> View:
                 "at the head of a reduction's function, with a value that uses neither the "
                 "accumulator nor an earlier let; toLocal has no such condition"
             )
-        case ToLocal(inner, False):
+        case ToLocal(inner, False, in_flight):
             place = local(emitter, inner, hint)
-            emitter.emit(inner, env, place)
+            fill(emitter, inner, env, place, in_flight)
         case ToPrivate(inner):
             place = private(emitter, inner, hint)
             emitter.emit(inner, env, place)
@@ -165,6 +166,19 @@ def materialised(emitter: Recursion, e: Expr, env: Env, hint: str) -> View:
             place = private(emitter, e, hint)
             emitter.emit(e, env, place)
     return view_of(place)
+
+
+def fill(emitter: Recursion, e: Expr, env: Env, place: Place, in_flight: bool) -> None:
+    """Add statements that compute e into the local memory at `place`; if `in_flight`, by copies
+    that are begun and then awaited, where e is read from global memory."""
+    if not in_flight:
+        emitter.emit(e, env, place)
+        return
+    _, filling = emitter.scope.capture(lambda: emitter.emit(e, env, place))
+    copies = begun(filling)
+    emitter.scope.add(copies)
+    if begins(copies):
+        emitter.scope.add(Await())
 
 
 def private(emitter: Recursion, e: Expr, hint: str) -> Place:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from codegen.emit import materialise as making
+from codegen.emit.begun_copies import begins, begun
 from codegen.emit.bound_values import Env, bound, hint_of
 from codegen.emit.load_then_store import Stage
 from codegen.emit.read_views import ArrayView
@@ -22,6 +23,7 @@ from codegen.index.condition import less
 from codegen.index.index import Index, assume, constant
 from codegen.tree.array_axes import bare
 from codegen.tree.statements import (
+    Await,
     Block,
     Declare,
     block,
@@ -33,11 +35,13 @@ from ir.core.nodes import Expr, Lam, Pattern, Var
 @dataclass(frozen=True, slots=True)
 class Tile:
     """A let at the head of a loop's body whose term is loaded ahead: the pattern that it binds, the
-    term `given`, and the place of both halves of the local memory for it."""
+    term `given`, and the place of both halves of the local memory for it. If it is `in_flight`, it
+    is copied to its half without waiting in private memory."""
 
     pattern: Pattern
     given: Expr
     place: Place
+    in_flight: bool
 
 
 @dataclass(slots=True)
@@ -58,11 +62,11 @@ class Pipeline:
     def prologue(self) -> None:
         """Add the statements that load the tiles of the first iteration."""
         for tile in self.tiles:
-            self.fill(tile, constant(0))
+            self.fill(tile, constant(0), tile.in_flight)
 
-    def fill(self, tile: Tile, k: Index) -> None:
+    def fill(self, tile: Tile, k: Index, in_flight: bool = False) -> None:
         env = bound(self.env, self.element, self.xs.at(k))
-        self.emitter.emit(tile.given, env, in_half(tile.place, bare(k) % 2))
+        making.fill(self.emitter, tile.given, env, in_half(tile.place, bare(k) % 2), in_flight)
 
     def views(self, env: Env, k: Index) -> Env:
         """The environment `env` with the pattern of each tile bound to the half of its local memory
@@ -73,7 +77,7 @@ class Pipeline:
 
     def around(self, k: Index, compute: Callable[[], None]) -> None:
         """Add statements that load for iteration k + 1, then compute iteration k, then store what
-        was loaded."""
+        was loaded, and await copies that were begun."""
         n = self.xs.axis.size
         following = assume(k + 1, 1, n - 1)
         staged = [self.staged(tile, following) for tile in self.tiles]
@@ -87,9 +91,13 @@ class Pipeline:
         compute()
         keep = block([s for _, keep in staged for s in keep.statements])
         self.scope.when(more, lambda: self.scope.add(keep))
+        if begins(rest):
+            self.scope.add(Await())
 
     def staged(self, tile: Tile, k: Index) -> tuple[Block, Block]:
         _, filling = self.scope.capture(lambda: self.fill(tile, k))
+        if tile.in_flight:
+            return begun(filling), Block(())
         return Stage(self.scope, f"next_{hint_of(tile.pattern)}").split(filling)
 
 
@@ -103,7 +111,8 @@ def pipeline(emitter: Recursion, f: Lam, xs: ArrayView, env: Env) -> tuple[Pipel
     if xs.axis.size < 2:
         return None, at_once(f.body)
     tiles = [
-        Tile(p, tile.e, making.local(emitter, tile.e, hint_of(p), halves=2)) for p, tile in found
+        Tile(p, tile.e, making.local(emitter, tile.e, hint_of(p), halves=2), tile.in_flight)
+        for p, tile in found
     ]
     return Pipeline(emitter, f.pattern[1], xs, env, tuple(tiles)), rest
 

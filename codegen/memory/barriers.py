@@ -17,6 +17,7 @@ from codegen.index.injectivity import impossible
 from codegen.index.substitute import substitute
 from codegen.tree.array_axes import bare
 from codegen.tree.statements import (
+    Await,
     Barrier,
     Block,
     Declare,
@@ -52,6 +53,7 @@ class Access:
     width: int
     loops: Loops
     ids: tuple[tuple[str, int], ...]
+    begun: bool = False  # a copy that is not awaited
 
 
 Pending = tuple[Access, ...]  # since the last barrier
@@ -59,7 +61,7 @@ Pending = tuple[Access, ...]  # since the last barrier
 
 def with_barriers(kernel: Kernel) -> Kernel:
     """The kernel with a barrier wherever a work-item may read from shared memory what another of
-    its group writes."""
+    its group writes; copies that were begun are awaited before it."""
     items = [(i.name, i.extent) for i in kernel.ids if i.kind != "group"]
     if kernel.local_size == (1, 1, 1):
         return kernel
@@ -85,6 +87,7 @@ class _Placer:
         for s in body.statements:
             for part in self.inside(s, loops):
                 if self.meets(part, loops, pending):
+                    done.extend([Await()] if any(p.begun for p in pending) else [])
                     done.append(Barrier(self.spaces(part, loops, pending)))
                     pending = ()
                 done.append(part)
@@ -164,6 +167,8 @@ class _Placer:
         match s:
             case Barrier():
                 return ()
+            case Await():
+                return _without_twins(tuple([replace(p, begun=False) for p in pending]))
             case _ if self.is_quiet(s):
                 return pending
             case Store():
@@ -189,7 +194,7 @@ class _Placer:
         ]
         if self.is_shared(s.memory):
             width = kind_of(s.value).width
-            found.append(Access(s.memory, True, s.index, s.half, width, around, ids))
+            found.append(Access(s.memory, True, s.index, s.half, width, around, ids, s.begun))
         return tuple(found)
 
     def passing(self, s: If, loops: Loops) -> Loops:

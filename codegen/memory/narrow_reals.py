@@ -61,8 +61,9 @@ class _Widening:
                 return replace(s, body=self.block(body))
             case Declare(m):
                 return Declare(self.memory(m))
-            case Store(m, index, value, half):
-                return Store(self.memory(m), index, self.stored(m, self.value(value)), half)
+            case Store(m, _, value):
+                stored = self.stored(m, self.value(value))
+                return replace(s, memory=self.memory(m), value=stored)
         return s
 
     def memory(self, m: Memory) -> Memory:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from math import prod
 
+from codegen.opencl.begun_text import AWAIT
 from codegen.opencl.expression_text import number_text
 from codegen.opencl.index_text import counter
 from codegen.opencl.integer_text import in_memory
@@ -27,6 +28,7 @@ from codegen.tree.statements import (
     subvalues,
 )
 from ir.arena import LOCAL_ALIGNMENT
+from ir.instructions.entries.copies import COPIES
 from ir.instructions.sub_groups import SUB_GROUP
 
 HALF = "#pragma OPENCL EXTENSION cl_khr_fp16 : enable"
@@ -58,6 +60,7 @@ def _printed(kernel: Kernel, in_bytes: bool) -> tuple[str, tuple[str, ...]]:
     halves = _computes_with_halves(kernel) or any(LOCAL_HALVES in line for line in kept)
     extensions = [HALF] if halves else []
     extensions += [SUB_GROUP] if "SUB_GROUP_OF(" in text else []
+    extensions += [COPIES.text] if AWAIT in text else []
     return text, (*extensions, *writer.spell.helpers())
 
 

@@ -9,6 +9,7 @@ from itertools import product
 from codegen.index.condition import ALWAYS, NEVER, Condition, beyond, both, substitute_in
 from codegen.index.substitute import evaluate
 from codegen.memory.unrolled_registers import InMemory, Layout, Registers, layouts, spelled_loops
+from codegen.opencl.begun_text import AWAIT, begun_text
 from codegen.opencl.common_guards import CommonGuards, common_guards, told_apart
 from codegen.opencl.constant_folding import folding
 from codegen.opencl.expression_text import Expressions, Facts
@@ -17,6 +18,7 @@ from codegen.opencl.integer_text import type_text
 from codegen.opencl.memory_names import names_in, spellings
 from codegen.opencl.name_addresses import naming
 from codegen.tree.statements import (
+    Await,
     Barrier,
     Block,
     Broadcast,
@@ -112,6 +114,8 @@ class Writer:
                 self.guarded(condition, body, depth)
             case Declare(memory):
                 self.declare(memory, depth)
+            case Await():
+                self.line(depth, AWAIT)
             case Barrier(spaces):
                 fences = " | ".join(FENCES[space] for space in Space if space in spaces)
                 self.line(depth, f"barrier({fences});")
@@ -269,6 +273,8 @@ class Writer:
         text = self.spell.statement(s)
         if text is None:
             return
+        if s.begun:
+            text = begun_text(text, kind_of(s.value))
         if s.memory in self.registers:
             cell = text[: text.index(" ")]
             if "." in cell:

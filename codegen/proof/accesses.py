@@ -25,7 +25,8 @@ class Where:
 @distinct
 class Access:
     """A read or write of memory[half][index … index + width − 1]; `text` is the kernel's wording of
-    it, for messages."""
+    it, for messages. One that is `begun`, of a copy, happens at any time until the work-item awaits
+    it."""
 
     memory: Memory
     index: Index
@@ -34,6 +35,7 @@ class Access:
     writes: bool
     where: Where
     text: str
+    begun: bool = False
 
 
 @distinct
@@ -73,6 +75,11 @@ class Meet:
 
 
 @distinct
+class Awaits:
+    """The place where a work-item waits for all copies that it has begun."""
+
+
+@distinct
 class Gather:
     """An instruction, to which all lanes of a sub-group must come together."""
 
@@ -104,7 +111,7 @@ class Sequence:
     parts: tuple["Node", ...]
 
 
-Node = Touch | Meet | Gather | Loop | Branch | Sequence
+Node = Touch | Meet | Awaits | Gather | Loop | Branch | Sequence
 
 
 @dataclass(slots=True)
@@ -137,7 +144,7 @@ def parts_of(node: Node) -> tuple[Node, ...]:
             return parts
         case Loop(_, _, body) | Branch(_, _, body):
             return (body,)
-        case Touch() | Meet() | Gather():
+        case Touch() | Meet() | Awaits() | Gather():
             return ()
 
 

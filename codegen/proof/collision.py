@@ -24,7 +24,7 @@ class Collision:
     are 0.
 
     `left` and `right` give the variables of each side; the sides are different work-items where
-    they differ in one of `apart`.
+    they differ in one of `apart`, or one work-item if that is empty.
     """
 
     meeting: Meeting
@@ -34,6 +34,10 @@ class Collision:
     apart: tuple[str, ...]
 
     def differences(self) -> Iterator[Index]:
+        """Numbers of which one is not 0 where the sides are as they are asked for: always, if they
+        are one work-item."""
+        if not self.apart:
+            yield constant(1)
         for name in self.apart:
             yield self.left[name] - self.right[name]
 

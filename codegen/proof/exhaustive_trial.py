@@ -42,6 +42,8 @@ def never_meet(collision: Collision) -> bool:
     items = _numbered(np.concatenate((left_items, right_items), axis=1))
     here = left.shape[1]
     both = np.intersect1d(cells[:here], cells[here:])
+    if not collision.apart:  # one work-item
+        return len(both) == 0
     seen = np.isin(cells, both)
     met = np.unique(np.stack((cells[seen], items[seen])), axis=1)
     return bool(met.shape[1] == len(both))

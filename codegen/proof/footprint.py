@@ -14,6 +14,7 @@ from codegen.index.index import Index, var
 from codegen.index.substitute import substitute
 from codegen.proof.accesses import (
     Access,
+    Awaits,
     Branch,
     Claim,
     Footprint,
@@ -28,6 +29,7 @@ from codegen.proof.accesses import (
     without,
 )
 from codegen.tree.statements import (
+    Await,
     Barrier,
     Block,
     Call,
@@ -117,6 +119,8 @@ class _Walker:
                 return self.store(s, where)
             case Barrier(spaces):
                 return Meet(spaces)
+            case Await():
+                return Awaits()
             case Declare():
                 return None
 
@@ -136,7 +140,8 @@ class _Walker:
         found: list[Access] = []
         self.value(s.value, where, text, found)
         width = kind_of(s.value).width
-        found.append(self.access(Load(s.memory, s.index, width, s.half), where, text, True))
+        to = self.access(Load(s.memory, s.index, width, s.half), where, text, True)
+        found = [replace(a, begun=s.begun) for a in (*found, to)]
         once: dict[tuple[object, ...], Access] = {}
         for a in found:
             half = None if a.half is None else a.half.key

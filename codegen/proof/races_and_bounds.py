@@ -15,6 +15,7 @@ from codegen.index.index import Index, var
 from codegen.index.injectivity import impossible
 from codegen.index.substitute import evaluate, substitute
 from codegen.proof.accesses import Branch, Footprint, Gather, Meet, Node, Where, inside, parts_of
+from codegen.proof.awaited_copies import awaited
 from codegen.proof.barrier_intervals import Meeting, between_barriers, everywhere, nodes
 from codegen.proof.collision import PRIME, Collision, Sides
 from codegen.proof.exhaustive_trial import always_true, never_meet
@@ -34,7 +35,7 @@ def verdicts(found: Footprint, limit_ms: int = LIMIT_MS, each_ms: int = EACH_MS)
     one."""
     prover = _Prover(found, Sides(found), limit_ms, each_ms)
     alone = [*prover.claims(), *prover.demands(), *prover.bounds()]
-    return [*alone, *prover.barriers(found.root, ()), *prover.races()]
+    return [*alone, *prover.barriers(found.root, ()), *prover.races(), *prover.awaits()]
 
 
 @dataclass(slots=True)
@@ -183,11 +184,36 @@ class _Prover:
         for meeting in between_barriers(self.found.root, Space.GLOBAL):
             yield self.race(meeting, same_group, items)
 
+    def awaits(self) -> Iterator[Verdict]:
+        """The verdicts that each copy is awaited before a barrier, and before its work-item uses
+        what it writes."""
+        found = awaited(self.found)
+        for a in found.begun:
+            o = Obligation(Kind.AWAITED, a.memory.name, a.text)
+            late = "a barrier or the end may be reached before it is awaited"
+            yield Refuted(o, late) if a in found.left else Proved(o, RANGES)
+        everyone = frozenset((*self.found.groups, *self.found.locals))
+        for meeting in found.meetings:
+            a, b = meeting.a.access, meeting.b.access
+            o = Obligation(Kind.AWAITED, a.memory.name, f"{a.text}, before {b.text}")
+            turns = [name for name, _ in a.where.loops if name not in meeting.shared]
+            if a is not b:
+                yield self.apart(o, meeting, everyone | meeting.shared, ())
+            elif turns:  # of one statement, in two iterations
+                yield self.apart(o, meeting, everyone | meeting.shared, tuple(turns))
+
     def race(self, meeting: Meeting, shared: frozenset[str], apart: tuple[str, ...]) -> Verdict:
         a, b = meeting.a.access, meeting.b.access
         text = f"{a.text}, by another work-item too" if a is b else f"{a.text}, and {b.text}"
         o = Obligation(Kind.RACE, a.memory.name, text)
-        collision = self.sides.collision(meeting, shared | meeting.shared, apart)
+        return self.apart(o, meeting, shared | meeting.shared, apart)
+
+    def apart(
+        self, o: Obligation, meeting: Meeting, shared: frozenset[str], apart: tuple[str, ...]
+    ) -> Verdict:
+        """The verdict on the obligation o that the two accesses of a meeting touch no common cell,
+        where the variables `shared` agree and one of `apart` differs, if there are any."""
+        collision = self.sides.collision(meeting, shared, apart)
         if collision is None:
             return Proved(o, GUARDS)
         if impossible(collision.in_digits(), collision.differences()):

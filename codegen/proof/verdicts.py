@@ -14,6 +14,7 @@ class Kind(Enum):
     CLAIM = "claim"  # what the tree assumes of an index holds there
     BOUNDS = "bounds"  # an access stays inside its memory
     RACE = "race"  # two accesses never touch one cell from two work-items
+    AWAITED = "awaited"  # copies that a work-item begins are done before they are relied on
     BARRIER = "barrier"  # all work-items of a group reach a barrier together
     LANES = "lanes"  # all lanes of a sub-group reach an instruction together
     ALIGNMENT = "alignment"  # a pointer to vectors points to a multiple of their size

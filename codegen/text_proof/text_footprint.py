@@ -8,6 +8,7 @@ from dataclasses import replace
 from codegen.index.index import Index, constant, var
 from codegen.proof.accesses import (
     Access,
+    Awaits,
     Branch,
     Footprint,
     Gather,
@@ -27,6 +28,8 @@ from codegen.text_proof.work_item_ids import Size, asked_id, ids_of
 from codegen.text_reader.c_syntax import (
     ArrayOf,
     Assign,
+    AwaitCopies,
+    Begin,
     Braces,
     Branches,
     Call,
@@ -125,6 +128,10 @@ class _Walker:
                 return self.instructed(call, where, lambda: self.declare(given, Register(kind)))
             case Assign() | StoreVector() | Registers():
                 return self.touching(s, where)
+            case Begin():
+                return self.begin(s, where)
+            case AwaitCopies():
+                return Awaits()
             case Define():
                 return self.define(s, where)
             case Counted():
@@ -191,6 +198,31 @@ class _Walker:
                 storage = self.arrays.at_pointer(offset, pointer, width, where, writes=True)
                 if halves:
                     self.arrays.demand_halves(storage, "vstore_half")
+        return self.touched()
+
+    def begin(self, s: Begin, where: Where) -> Node | None:
+        """The node of a copy that is begun, from an element of global memory to one of local memory
+        with as many bytes."""
+        tested = None if s.test is None else self.expressions.test(s.test, where)
+        if s.test is not None and tested is None:
+            raise self.reading.refused("expected a test of ids and loops, found one of data")
+        here = where if tested is None else self.expressions.holding(where, tested)
+        given = data_of(self.expressions.value(s.value, here)).kind
+        from_memory = {a.memory.space for a in self.arrays.accesses}
+        before = len(self.arrays.accesses)
+        self.store(s.target, where)
+        written = self.arrays.accesses[before:]
+        elements = all(isinstance(e, Element | Pointed) for e in (s.target, s.value))
+        if not elements or [a.memory.space for a in written] != [Space.LOCAL]:
+            raise self.reading.refused("expected a copy to an element of local memory")
+        (write,) = written
+        if from_memory != {Space.GLOBAL} or write.memory.scalar != given.scalar:
+            raise self.reading.refused(f"expected {write.memory.scalar}s of global memory to copy")
+        if not s.bytes == SIZES[given.scalar] * given.width == SIZES[given.scalar] * write.width:
+            raise self.reading.refused(
+                f"expected a copy of {SIZES[given.scalar] * given.width} bytes, found {s.bytes}"
+            )
+        self.arrays.accesses = [replace(a, begun=True) for a in self.arrays.accesses]
         return self.touched()
 
     def instructed(self, call: Call, where: Where, kept: Callable[[], None]) -> Node:

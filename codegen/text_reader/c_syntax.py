@@ -174,6 +174,25 @@ class Assign:
 
 
 @distinct
+class Begin:
+    """The statement COPY_N(target, value); which begins a copy of N bytes; or, with a test,
+    COPY_N_OR_ZERO(target, test, value); which copies zeros where the test fails."""
+
+    bytes: int
+    target: "Target"
+    test: CExpr | None
+    value: CExpr
+    line: int
+
+
+@distinct
+class AwaitCopies:
+    """The statement AWAIT_COPIES();"""
+
+    line: int
+
+
+@distinct
 class StoreVector:
     """The statement vstoreN(value, offset, pointer); with `halves`, vstore_halfN_rte, of floats."""
 
@@ -226,7 +245,17 @@ class Braces:
 
 
 CStatement = (
-    Define | Registers | ArrayOf | Assign | StoreVector | Fence | Branches | Counted | Braces
+    Define
+    | Registers
+    | ArrayOf
+    | Assign
+    | Begin
+    | AwaitCopies
+    | StoreVector
+    | Fence
+    | Branches
+    | Counted
+    | Braces
 )
 
 # ---- kernels

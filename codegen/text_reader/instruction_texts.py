@@ -6,16 +6,17 @@ from itertools import islice
 
 from codegen.opencl.number_functions import number_function, text_of
 from ir.core.nodes import Instruction
+from ir.instructions.entries.copies import COPIES
 from ir.instructions.sub_groups import SUB_GROUP
-from ir.instructions.table import TABLE
+from ir.instructions.table import CALLED
 
 
 def taken_out(source: str) -> tuple[str, tuple[Instruction, ...]]:
     """The text of a kernel with the functions of instructions replaced by empty lines, and the
     instructions that these functions carry out."""
-    found = tuple(e.instruction for e in TABLE.values() if f"{e.text}\n" in source)
+    found = tuple(e.instruction for e in CALLED.values() if f"{e.text}\n" in source)
     numbers = tuple(_functions_on_numbers(source))
-    for text in (SUB_GROUP, *numbers, *(instruction.text for instruction in found)):
+    for text in (SUB_GROUP, COPIES.text, *numbers, *(instruction.text for instruction in found)):
         source = source.replace(f"{text}\n", "\n" * (text.count("\n") + 1), 1)
     return source, found
 

@@ -5,6 +5,8 @@ import re
 from codegen.text_reader.c_syntax import (
     ArrayOf,
     Assign,
+    AwaitCopies,
+    Begin,
     Braces,
     Branches,
     CExpr,
@@ -39,6 +41,7 @@ from codegen.tree.statements import Kind, Space
 
 EXTENSIONS = frozenset({"#pragma OPENCL EXTENSION cl_khr_fp16 : enable"})
 UNROLL = "#pragma unroll"
+_COPY = re.compile(r"COPY_(\d+)(_OR_ZERO)?")
 _STORE = re.compile(r"vstore(?:(\d+)|_half(\d*)_rte)")
 
 
@@ -136,6 +139,10 @@ def statement(tokens: Tokens) -> CStatement:
         return fence(tokens)
     if _STORE.fullmatch(word):
         return vector_store(tokens)
+    if _COPY.fullmatch(word):
+        return copy_begun(tokens)
+    if word == "AWAIT_COPIES":
+        return copies_awaited(tokens)
     return assignment(tokens)
 
 
@@ -271,6 +278,25 @@ def vector_store(tokens: Tokens) -> StoreVector:
     return StoreVector(width, halves, *found, line)
 
 
+def copy_begun(tokens: Tokens) -> Begin:
+    """The next statement, COPY_N(target, value); or COPY_N_OR_ZERO(target, test, value);"""
+    line = tokens.line
+    word = _COPY.fullmatch(tokens.take())
+    assert word is not None
+    found = arguments(tokens)
+    if len(found) != (3 if word[2] else 2):
+        tokens.refuse("COPY_N(target, value) or COPY_N_OR_ZERO(target, test, value) before")
+    tokens.expect(";")
+    to = _target(found[0], line)
+    return Begin(int(word[1]), to, found[1] if word[2] else None, found[-1], line)
+
+
+def copies_awaited(tokens: Tokens) -> AwaitCopies:
+    line = tokens.line
+    tokens.expect("AWAIT_COPIES", "(", ")", ";")
+    return AwaitCopies(line)
+
+
 def assignment(tokens: Tokens) -> Assign:
     """The next statement, target = target = … = value;"""
     line = tokens.line
@@ -278,14 +304,17 @@ def assignment(tokens: Tokens) -> Assign:
     while tokens.accept("="):
         found.append(expression(tokens))
     tokens.expect(";")
-    targets: list[Target] = []
-    for target in found[:-1]:
-        if not isinstance(target, Name | Element | Pointed | Lanes):
-            raise NotRead(
-                f"line {line}: expected a name, an element of an array or lanes as the target of "
-                f"an assignment, found {type(target).__name__}"
-            )
-        targets.append(target)
+    targets = [_target(target, line) for target in found[:-1]]
     if not targets:
         raise NotRead(f"line {line}: expected an assignment, found an expression")
     return Assign(tuple(targets), found[-1], line)
+
+
+def _target(e: CExpr, line: int) -> Target:
+    """The expression e as the target of an assignment; NotRead if it is none."""
+    if not isinstance(e, Name | Element | Pointed | Lanes):
+        raise NotRead(
+            f"line {line}: expected a name, an element of an array or lanes as the target of "
+            f"an assignment, found {type(e).__name__}"
+        )
+    return e

@@ -220,12 +220,19 @@ class Declare:
 
 @frozen
 class Store:
-    """The store memory[half][index …] = value, as wide as the value."""
+    """The store memory[half][index …] = value, as wide as the value. If it is `begun`, a copy to
+    local memory, it may happen at any time until the work-item awaits it."""
 
     memory: Memory
     index: Index
     value: Value
     half: Index | None = None
+    begun: bool = False
+
+
+@frozen
+class Await:
+    """The place where a work-item waits for all copies that it has begun."""
 
 
 @frozen
@@ -236,7 +243,7 @@ class Barrier:
     spaces: frozenset[Space]
 
 
-Statement = Block | For | If | Declare | Store | Barrier
+Statement = Block | For | If | Declare | Store | Await | Barrier
 
 
 @frozen

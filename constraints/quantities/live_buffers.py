@@ -185,12 +185,13 @@ class _Walk:
         start = self.use(init, here.toward(Place.PRIVATE))
         over = self.use(xs, here.toward(Place.NONE))
         ahead = [tile for _, tile in loaded_ahead(f)[0]]
+        waiting = [tile for tile in ahead if not tile.in_flight]
         self.ahead += ahead
         inside = here.toward(Place.PRIVATE)
         if isinstance(f.pattern, tuple):
             inside = inside.bound(f.pattern[0], own).bound(f.pattern[1], over.hold)
         body = self.use(f.body, inside)
-        held = own.union(here.reads(f), *(self.staged(tile) for tile in ahead))
+        held = own.union(here.reads(f), *map(self.staged, waiting))
         peaks = [
             *during(own | here.reads(xs, f), start),
             *during(own | here.reads(f), over),

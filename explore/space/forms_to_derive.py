@@ -8,7 +8,6 @@ from random import Random
 from constraints.devices import Profile
 from explore.options.options import Domain
 from ir.core.nodes import Program
-from ir.instructions.entry import Alone
 from ir.instructions.table import TABLE
 from rewrites.families.all_families import BY_DEFAULT, forms
 from rewrites.tuning.family import Form
@@ -113,7 +112,7 @@ def _suited(
     own = [form for form in every if form.instructions <= set(profile.instructions)]
     if own or not asked or profile.sub_groups:
         return own or (every if asked else ())
-    return [form for form in every if all(isinstance(TABLE[n], Alone) for n in form.instructions)]
+    return [form for form in every if all(TABLE[n].lanes == 1 for n in form.instructions)]
 
 
 def _drawn(every: Sequence[Form], profile: Profile, seed: int) -> list[Form]:

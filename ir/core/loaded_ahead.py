@@ -36,8 +36,8 @@ def _tiles(e: Expr, hidden: frozenset[str]) -> tuple[tuple[Tile, ...], Expr]:
 def at_once(e: Expr) -> Expr:
     """The term e with nothing loaded ahead in the lets at its head, for a loop of one iteration."""
     match e:
-        case Let(p, ToLocal(given, True), body):
-            return Let(p, ToLocal(given), at_once(body))
+        case Let(p, ToLocal(given, True, in_flight), body):
+            return Let(p, ToLocal(given, False, in_flight), at_once(body))
         case Let(p, value, body):
             return Let(p, value, at_once(body))
     return e

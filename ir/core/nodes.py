@@ -323,10 +323,12 @@ class ReduceSeq(Expr):
 @hashed
 class ToLocal(Expr):
     """T -> T, made real in local memory; `ahead`: while an iteration of the loop around runs, the
-    value for the next one is loaded"""
+    value for the next one is loaded; `in_flight`: by copies that go on beside what follows, until
+    they are awaited"""
 
     e: Expr
     ahead: bool = False
+    in_flight: bool = False
 
 
 @hashed

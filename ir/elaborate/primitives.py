@@ -47,7 +47,7 @@ from ir.elaborate.environment import place
 from ir.elaborate.primitive_call import Call, Primitive
 from ir.elaborate.reduction_call import reduction
 from ir.errors import IllTyped, Unsupported, UserError, caret
-from ir.instructions.table import TABLE
+from ir.instructions.table import CALLED
 
 # ---- algorithms
 
@@ -300,12 +300,18 @@ PRIMITIVES: Mapping[str, Primitive] = {
     "store": Primitive("store(e)", 1, 1, _values(Store)),
     "toLocal": Primitive("toLocal(e)", 1, 1, _values(ToLocal)),
     "toLocalAhead": Primitive("toLocalAhead(e)", 1, 1, _values(lambda e: ToLocal(e, True))),
+    "toLocalInFlight": Primitive(
+        "toLocalInFlight(e)", 1, 1, _values(lambda e: ToLocal(e, False, True))
+    ),
+    "toLocalAheadInFlight": Primitive(
+        "toLocalAheadInFlight(e)", 1, 1, _values(lambda e: ToLocal(e, True, True))
+    ),
     "toPrivate": Primitive("toPrivate(e)", 1, 1, _values(ToPrivate)),
     **{
         level.value: Primitive(f"{level.value}(dim)(f, xs)", 3, 3, _parallel(level))
         for level in Level
     },
-    **{name: _instruct(entry.instruction) for name, entry in TABLE.items()},
+    **{name: _instruct(entry.instruction) for name, entry in CALLED.items()},
     **_loops("", False),
     **_loops("unrolled ", True),
     **{op: Primitive(f"{op}(x)", 1, 1, _unary(op)) for op in sorted({*REAL_ONLY, "abs"})},

@@ -197,7 +197,37 @@ class Across:
         return made if isinstance(type_of(self.program.body), Array) else At(0, made)
 
 
-Listed = Entry | Alone | Across  # what the table has
+@dataclass(frozen=True)
+class Copying:
+    """An instruction by which a work-item begins a copy of `widths` bytes from global to local
+    memory, or of zeros, and goes on; its meaning is `toLocal`. Terms say where it is used by
+    `toLocalInFlight`.
+
+    `spelled` has, for each target's condition of the preprocessor, the macros `COPY_N(to, from)`,
+    `COPY_N_OR_ZERO(to, test, from)` for each width N, and `AWAIT_COPIES()`; `emulated` has those
+    that copy at once, wherever no condition holds.
+    """
+
+    name: str
+    widths: tuple[int, ...]
+    spelled: Mapping[str, str]
+    emulated: str
+    rounding: float = 0.0
+    lanes: int = 1
+
+    @property
+    def text(self) -> str:
+        """The macros of the instruction for any device."""
+        return _for_every_target(self.spelled, self.emulated)
+
+    @property
+    def native(self) -> str:
+        """The preprocessor's condition for a device that has the instruction itself."""
+        return " || ".join(self.spelled)
+
+
+Called = Entry | Alone | Across  # instructions that terms call by their names
+Listed = Called | Copying  # what the table has
 
 
 def _shape(t: Type) -> tuple[Size, ...]:

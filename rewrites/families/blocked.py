@@ -18,6 +18,8 @@ from ir.core.nodes import Expr, Level, Program
 from ir.core.size import Size, named
 from ir.core.terms import size_names
 from ir.core.type_rules import size_of, type_of
+from ir.core.types import FLOAT, leaves
+from ir.instructions.entries.copies import COPIES
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
@@ -66,7 +68,7 @@ class Blocked:
     this one is used. `sliced`: each slice of a work-group makes a part of the reduction. `along`:
     columns are loaded along the reduction, in vectors. `own`: the number of outer dimensions of
     columns (-1: all but the last), such as images, whose elements have matrix products of their
-    own.
+    own. `in_flight`: copies to local memory are begun, and awaited together.
     """
 
     choices: Choices
@@ -75,6 +77,7 @@ class Blocked:
     sliced: bool = False  # the reduction in parts, one for each slice of a work-group
     along: bool = False  # columns are loaded along the reduction, in vectors
     own: int = 0  # so many outer columns (-1: all but the last) have products of their own
+    in_flight: bool = False  # copies to local memory are begun, and awaited together
 
 
 def blocked(params: frozenset[str], form: Blocked) -> Strategy:
@@ -203,15 +206,22 @@ def _vectors(rows: Side) -> Strategy:
 
 def _stage(form: Blocked, items: Items, t: Expr) -> Strategy:
     if has_vectors(t):
-        return staging(items, form.ahead)
+        return staging(items, form.ahead, form.in_flight)
     several_lines = any(n != 1 for n in shape(type_of(t))[:-1])
-    return side_by_side(items, form.ahead, V if form.along and several_lines else None)
+    vector = V if form.along and several_lines else None
+    return side_by_side(items, form.ahead, vector, form.in_flight)
 
 
 BLOCKED = Trait("blocked", "sums of products by tiles in local memory", staged=True)
 EACH = Trait("each", "outermost columns (images) have products of their own")
 STORED_PARTS = Trait("split", "partial sums are stored, a second kernel adds them", stores=True)
 SLICES = Trait("sliced", "slices of a work-group make partial sums, which meet in local memory")
+IN_FLIGHT = Trait(
+    "in-flight",
+    "copies to local memory are begun, and awaited together before they are used",
+    weight=0.25,
+    instruction=COPIES.name,
+)
 ALONG = Trait("along", "pixels are loaded along the sum, in vectors")
 PARTS: tuple[tuple[Trait, ...], ...] = ((), (STORED_PARTS,), (SLICES,))
 
@@ -226,14 +236,18 @@ OWN: dict[Windows, tuple[tuple[tuple[Trait, ...], int], ...]] = {
 def blocked_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
     """The forms of the family `blocked` for a program, those that store one of `views`."""
     panel, block = named("lx") * named("tr") * named("v"), named("ly") * named("tc")
-    for (traits, choices), parts, ahead, along in product(
-        stored_choices(p, views, panel, block), PARTS, (False, True), (False, True)
+    floats = FLOAT in {t for param in p.params for t in leaves(param.var.type)}
+    ways = [(False, False), (True, False), (False, True)]  # along, in flight
+    for (traits, choices), parts, ahead, (along, in_flight) in product(
+        stored_choices(p, views, panel, block), PARTS, (False, True), ways if floats else ways[:2]
     ):
         flipped = choices.flipped
-        more = (*parts, *chosen({AHEAD: ahead, FLIPPED: flipped, ALONG: along}))
+        kept = {AHEAD: ahead, FLIPPED: flipped, ALONG: along, IN_FLIGHT: in_flight}
+        more = (*parts, *chosen(kept))
         tuning = OVER_PIXELS if flipped else TUNING
         for each, own in OWN.get(choices.windows, (((), 0),)):
-            form = Blocked(choices, STORED_PARTS in parts, ahead, SLICES in parts, along, own)
+            split, sliced = STORED_PARTS in parts, SLICES in parts
+            form = Blocked(choices, split, ahead, sliced, along, own, in_flight)
             way = Way(blocked, parameter_names(p), form)
             yield Form("blocked", (*traits, *each, *more), way, tuning)
 

@@ -16,7 +16,7 @@ from ir.core.nodes import Expr, Level, Pad, Program
 from ir.core.size import named
 from ir.core.types import BFLOAT, FLOAT, HALF, LARGEST, Scalar, Vector, leaves
 from ir.instructions.entry import Entry
-from ir.instructions.table import MATRIX, TABLE
+from ir.instructions.table import CALLED, MATRIX
 from rewrites.analysis.kernel_terms import own_terms
 from rewrites.analysis.out_views import is_crop
 from rewrites.engine.refused import Refused
@@ -280,7 +280,7 @@ def _instruction(p: Program, form: Matrix) -> Trait:
     name = form.instruction
     match form.parts:
         case Parts.WHOLE:
-            lost = TABLE[name].rounding
+            lost = CALLED[name].rounding
         case Parts.NARROW:
             lost = lost_narrowed(name)
         case Parts.HIGH_AND_LOW:

@@ -83,9 +83,10 @@ def _vectors(t: Type) -> bool:
 
 
 @remembered
-def staging(items: Items, ahead: bool) -> Strategy:
+def staging(items: Items, ahead: bool, in_flight: bool = False) -> Strategy:
     """The strategy that copies an operand to local memory, by all the work-items `items` of a
-    group; if `ahead`, a chunk is copied while the one before it is used.
+    group; if `ahead`, a chunk is copied while the one before it is used; if `in_flight`, by copies
+    that are begun and awaited.
 
     The items' own dimensions, outermost in the operand, go innermost, so that neighbours in the
     group read neighbours in the tile.
@@ -93,7 +94,7 @@ def staging(items: Items, ahead: bool) -> Strategy:
 
     def run(e: Expr) -> Rewritten | None:
         dims = depth(type_of(e))
-        step = copied(items, dims, ahead)
+        step = copied(items, dims, ahead, in_flight=in_flight)
         for _ in items[1:]:
             step = reordered(labels("items", others=dims - 1), ("others", "items"), step)
         return step(e)
@@ -102,10 +103,12 @@ def staging(items: Items, ahead: bool) -> Strategy:
 
 
 @remembered
-def side_by_side(items: Items, ahead: bool, vector: Size | None = None) -> Strategy:
+def side_by_side(
+    items: Items, ahead: bool, vector: Size | None = None, in_flight: bool = False
+) -> Strategy:
     """The strategy that copies an operand to local memory with the sum's dimension outermost: the
     numbers that work-items read at one step of the sum lie side by side. If `ahead`, a chunk is
-    copied while the one before it is used.
+    copied while the one before it is used; if `in_flight`, by copies that are begun and awaited.
 
     If `vector` is given, the operand is read in vectors of `vector` steps of the sum, whose
     elements are written to different lines of the copy.
@@ -115,19 +118,25 @@ def side_by_side(items: Items, ahead: bool, vector: Size | None = None) -> Strat
         dims = depth(type_of(e))
         lying, turned = labels(items=dims - 1, steps=1), ("steps", "items")
         if vector is None:
-            return reordered(lying, turned, copied(items, dims, ahead))(e)
+            return reordered(lying, turned, copied(items, dims, ahead, in_flight=in_flight))(e)
         vectors = seq(copy(), vectorize_map(v=vector), inside(in_rounds(items)))
         across = reordered(lying.ordered(*turned), lying.names, flattened(dims, vectors))
-        return reordered(lying, turned, seq(across, to_local(ahead=ahead)))(e)
+        return reordered(lying, turned, seq(across, _kept(ahead, in_flight)))(e)
 
     return run
 
 
-def copied(items: Items, dims: int, ahead: bool, unrolled: bool = True) -> Strategy:
+def copied(
+    items: Items, dims: int, ahead: bool, unrolled: bool = True, in_flight: bool = False
+) -> Strategy:
     """The strategy that copies an array of `dims` dimensions to local memory, without changing its
     order, in rounds of all work-items, unrolled or not; if `ahead`, a chunk is copied while the one
-    before it is used."""
-    return flattened(dims, seq(copy(), in_rounds(items, unrolled), to_local(ahead=ahead)))
+    before it is used; if `in_flight`, by copies that are begun and awaited."""
+    return flattened(dims, seq(copy(), in_rounds(items, unrolled), _kept(ahead, in_flight)))
+
+
+def _kept(ahead: bool, in_flight: bool) -> Strategy:
+    return to_local(ahead=ahead, in_flight=in_flight) if in_flight else to_local(ahead=ahead)
 
 
 def flattened(dims: int, s: Strategy) -> Strategy:

@@ -87,8 +87,8 @@ def to_private(e: Expr) -> Expr | None:
 
 
 @rule("e  =  toLocal e")
-def to_local(e: Expr, ahead: bool = False) -> Expr | None:
-    return ToLocal(e, ahead)
+def to_local(e: Expr, ahead: bool = False, in_flight: bool = False) -> Expr | None:
+    return ToLocal(e, ahead, in_flight)
 
 
 @rule("f x  =  let y = x in f y")

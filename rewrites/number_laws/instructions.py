@@ -26,7 +26,7 @@ from ir.core.terms import free, fresh, lam, substitute, variables
 from ir.core.type_rules import array_of, elem_of, type_of
 from ir.core.types import FLOAT, Array, Scalar, unlift
 from ir.instructions.fragments import Fragment, as_lanes, as_matrix
-from ir.instructions.table import MATRIX, TABLE
+from ir.instructions.table import CALLED, MATRIX
 from rewrites.analysis.binder_names import element_of
 from rewrites.analysis.matching import instance, taken_apart
 from rewrites.analysis.number_parts import HIGH, LOW, LOW_SHARE, is_part
@@ -39,7 +39,7 @@ def _rounding(name: str, parts: bool = False) -> float:
     """The known error of a sum by the instruction `name`, in machine epsilons. With `parts`,
     operands are high and low parts of numbers: the instruction rounds only the low ones, a small
     share."""
-    return TABLE[name].rounding * (LOW_SHARE if parts else 1.0)
+    return CALLED[name].rounding * (LOW_SHARE if parts else 1.0)
 
 
 @rule(
@@ -50,7 +50,7 @@ def instruct(e: Expr, name: str, parts: bool = False) -> Expr | None:
     """A term that computes the same as the instruction `name` becomes the instruction, with its
     operands and its result in lanes. With `parts`, the operands are high and low parts of
     numbers."""
-    entry = TABLE[name]
+    entry = CALLED[name]
     holes = {v.name: Var(f"?{v.name}", v.type) for v in variables(entry.program.pattern)}
     program = substitute(entry.program.body, holes)
     found = instance(program, frozenset(hole.name for hole in holes.values()), e)

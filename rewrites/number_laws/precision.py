@@ -16,7 +16,7 @@ from ir.core.size import Size
 from ir.core.terms import apply, free, lam, over, substitute, variables
 from ir.core.type_rules import array_of, elem_of, type_of
 from ir.core.types import BFLOAT, FLOAT, HALF, INT, Array, Scalar, Type, leaves
-from ir.instructions.table import TABLE
+from ir.instructions.table import CALLED
 from rewrites.analysis.folds import fold_of, unit
 from rewrites.analysis.matching import Found, instance
 from rewrites.analysis.number_parts import high_part, low_part, low_scale, low_share, mapped
@@ -29,7 +29,7 @@ UNIT = 2.0**23  # machine epsilons of a number
 def operand_type(name: str, operand: int = 0) -> Scalar:
     """The type of the numbers that the named instruction multiplies, in its first operand or in the
     one of this number."""
-    (t,) = leaves(type_of(variables(TABLE[name].program.pattern)[operand]))
+    (t,) = leaves(type_of(variables(CALLED[name].program.pattern)[operand]))
     assert isinstance(t, Scalar)
     return t
 
@@ -63,7 +63,7 @@ def in_parts(e: Expr, name: str) -> Expr | None:
     (x, y, z), high, low = found, high_part(t), low_part(t)
 
     def added(part: Lam, other: Lam, to: Expr) -> Expr:
-        return apply(TABLE[name].program, MakeTuple((mapped(part, x), mapped(other, y), to)))
+        return apply(CALLED[name].program, MakeTuple((mapped(part, x), mapped(other, y), to)))
 
     if low_scale(t) == 1.0:
         return added(high, high, added(high, low, added(low, high, z)))
@@ -98,13 +98,13 @@ def narrowed(e: Expr, name: str) -> Expr | None:
         return None
     x, y, z = found
     narrow = high_part(t)
-    return apply(TABLE[name].program, MakeTuple((mapped(narrow, x), mapped(narrow, y), z)))
+    return apply(CALLED[name].program, MakeTuple((mapped(narrow, x), mapped(narrow, y), z)))
 
 
 def _operands(name: str, e: Expr) -> tuple[Expr, Expr, Expr] | None:
     """The operands x, y and z if e is the program of the named instruction with floats in place of
     the numbers that the instruction multiplies; else None."""
-    program = of_floats(TABLE[name].program)
+    program = of_floats(CALLED[name].program)
     holes = {v.name: Var(f"?{v.name}", v.type) for v in variables(program.pattern)}
     pattern = substitute(program.body, holes)
     found: Found | None = instance(pattern, frozenset(hole.name for hole in holes.values()), e)

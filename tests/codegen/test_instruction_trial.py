@@ -11,6 +11,7 @@ from codegen.proof.prove import prove
 from codegen.runtime.results import Tried
 from codegen.runtime.session import Session
 from codegen.text_proof.prove_text import prove_texts
+from ir.instructions.entries.copies import COPIES
 from ir.instructions.entry import Listed
 from ir.instructions.table import ACROSS, DOTS, MATRIX, TABLE
 
@@ -31,6 +32,7 @@ def test_a_device_with_shuffles_carries_out_what_is_emulated(session: Session) -
     sized = "cl_intel_required_subgroup_size" in session.handle.extensions
     ours = [name for name, e in ACROSS.items() if shuffles or (nvidia and e.lanes == 32)]
     expected |= {Tried(name, emulated=not (sized or nvidia)) for name in ours}
+    expected |= {Tried(COPIES.name, emulated=not nvidia)}
     assert set(instructions_of(session.device)) == expected
 
 

@@ -36,7 +36,7 @@ def test_the_file_of_the_page_alone_adds_an_instruction(
     assert entry.name == name
     assert assembles([entry])
     assert isinstance(entry, Entry)
-    for held in (table.TABLE, table.MATRIX):
+    for held in (table.TABLE, table.CALLED, table.MATRIX):
         monkeypatch.setitem(held, name, entry)
     p = parse(PRODUCT)
     agrees(session, p, lower(p, form_named(p, "matrix", name.replace("_", "-"))), seed=1)

@@ -1,0 +1,41 @@
+"""Copies from global to local memory that go on beside what follows, until they are awaited:
+`cp.async` of NVIDIA's devices from compute capability 8.0 on, of 4, 8 or 16 bytes."""
+
+from ir.instructions.entry import Copying
+from ir.instructions.mma import NVIDIA
+
+WIDTHS = (4, 8, 16)
+
+_FUNCTION = """
+inline void copy_N(__local void *to, const __global void *from, int bytes)
+{
+  asm volatile("cp.async.ca.shared.global [%0], [%1], N, %2;"
+               : : "r"((uint)(size_t)to), "l"(from), "r"(bytes) : "memory");
+}
+#define COPY_N(to, from) copy_N(&(to), &(from), N)
+#define COPY_N_OR_ZERO(to, test, from) copy_N(&(to), &(from), (test) ? N : 0)
+"""
+_AWAIT = """
+inline void await_copies(void)
+{
+  asm volatile("cp.async.wait_all;" : : : "memory");
+}
+#define AWAIT_COPIES() await_copies()
+"""
+_AT_ONCE = """
+#define COPY_N(to, from) (to) = (from)
+#define COPY_N_OR_ZERO(to, test, from) if (test) (to) = (from); else (to) = 0
+"""
+
+
+def _each(text: str) -> str:
+    return "\n".join(text.strip().replace("N", str(n)) for n in WIDTHS)
+
+
+COPIES = Copying(
+    "copy_in_flight",
+    WIDTHS,
+    spelled={NVIDIA: f"{_each(_FUNCTION)}\n{_AWAIT.strip()}"},
+    emulated=f"{_each(_AT_ONCE)}\n#define AWAIT_COPIES()",
+)
+ENTRIES = (COPIES,)
