@@ -25,6 +25,7 @@ from explore.search.turns import family_turns, stratified
 NEAR = 12  # of the fastest, so many are looked around
 AT_ONCE = 6  # in one round
 ENOUGH = 8  # variants that ran: from fewer nothing is learned
+SOON = 4  # in the very first round, so that a first result is there soon
 _GOOD = math.log(2.0)  # slower than the fastest: what is like this may be faster
 FEW = 4  # of a form, in one round, while fewer of it are known
 _HOPE = 2.0  # standard deviations
@@ -135,7 +136,8 @@ class Search:
             chosen = self._from_order(self._batch)
         elif len(self._taken) < self._first:
             rest = self._first - len(self._taken)
-            chosen = self._from_order(min(self._batch, rest) if self._learned else self._batch)
+            count = min(self._batch, rest) if self._learned else self._batch
+            chosen = self._from_order(count if self._rounds else min(count, SOON))
         elif (known := self._known()) is None:
             return None
         else:

@@ -20,7 +20,7 @@ from explore.run.ledger import Ledger
 from explore.search.forecast import outlook, trust
 from explore.search.kernel_table import KernelTable
 from explore.search.rounds import Rounds
-from explore.search.search import ESTIMATED, Prior, Search, Shares, front_at, run
+from explore.search.search import ESTIMATED, SOON, Prior, Search, Shares, front_at, run
 from explore.search.search_over import search_over
 from explore.search.turns import stratified
 from explore.search.variant_rows import kernel_table, strata
@@ -161,6 +161,15 @@ def test_every_stratum_has_its_turn_but_not_all_of_them_first() -> None:
     assert {kinds[i] for i, _ in trace} == set(kinds)
     early = [np.inf if t is None else t for _, t in trace[32:96]]
     assert np.median(early) < 0.5 * np.median([t for t in here.times if t is not None])
+
+
+def test_the_very_first_round_is_small_so_that_a_first_result_is_there_soon() -> None:
+    search = landscape(1).search(first=16, batch=16)
+    first, second = search.next_round(), search.next_round()
+    assert first is not None
+    assert second is not None
+    assert (len(first), len(second)) == (SOON, 16)
+    assert not set(first) & set(second)
 
 
 def test_the_strata_that_look_quick_come_first() -> None:
