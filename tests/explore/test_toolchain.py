@@ -278,3 +278,24 @@ def test_a_running_program_that_computes_for_too_long_is_ended(program: RunningP
     with pytest.raises(TookTooLong, match=r"took longer than 0\.1 s"):
         program.ask("spin", 0.1)
     assert program.ask("again", 60.0).status == -9
+
+
+TABLE = """__attribute__((reqd_work_group_size(8, 1, 1)))
+__kernel void scale_(__global const float *restrict xs_, __global float *restrict out_)
+{
+  __constant float table_[3] = {0.5f, 1.5f, 4.0f};
+  const int gid0 = get_global_id(0);
+  out_[gid0] = xs_[gid0] * table_[gid0 % 3];
+}
+"""
+
+
+@pytest.mark.parametrize("profile", ["mali-g72", "mali-g610", "adreno-630"])
+def test_a_kernel_with_a_table_of_constants_is_compiled(compilers: Compilers, profile: str) -> None:
+    if TOOLCHAIN is None:
+        pytest.skip("compilers for Mali and Adreno are not here: run explore toolchain mali")
+    found = compile_by(
+        compilers, CompileKernel(0, TABLE, (64, 1, 1), (8, 1, 1), TOOLCHAIN, profile)
+    )
+    assert isinstance(found, KernelCode), found
+    assert dict(found.done)["messages"] >= 2
