@@ -31,7 +31,14 @@ def made(toolchain: Toolchain, name: str, text: str) -> Path:
         source, fresh = Path(scratch) / f"{name}.c", Path(scratch) / name
         write_whole(source, text)
         loader = f"/{LIBRARIES}/libOpenCL.so.1"
-        words = [str(toolchain.root / "usr/bin/tcc"), "-rdynamic", "-o", str(fresh), str(source), loader]
+        words = [
+            str(toolchain.root / "usr/bin/tcc"),
+            "-rdynamic",
+            "-o",
+            str(fresh),
+            str(source),
+            loader,
+        ]
         try:
             said = emulated(toolchain, words, BUILD_LIMIT)
         except TookTooLong as error:
