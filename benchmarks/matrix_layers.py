@@ -2,13 +2,14 @@
 beside the fastest way of PyTorch.
 
     python -m benchmarks.matrix_layers ROW … [--device D] [--jobs N] [--time-limit 120] [--points 4]
-        [--share 0.3] [--forms ahead,spelled] [--set C=32,…] [--seed 0] [--out FILE.jsonl]
-        [--again FILE.jsonl] [--most 4]
+        [--share 0.3] [--near 1.5] [--forms ahead,spelled] [--set C=32,…] [--seed 0]
+        [--out FILE.jsonl] [--again FILE.jsonl] [--most 4]
 
 A row is a name in `benchmarks/matrix_rows.py`, or the beginning of several: `batch-vgg`, `mec`,
 `half-vgg`, `f16x3-vgg`, `vgg`, `data-vgg`, `weights-vgg`, `transposed`, `product`. Processes lower
 random forms of the row, draw random points from the share of each that the cost model takes for the
-fastest, and build them. The device times what is built and checks the fast ones against the row's
+fastest, and build them; with `--near`, of those forms alone whose best estimate is within that
+factor of the row's least. The device times what is built and checks the fast ones against the row's
 result in double precision; when the processes have ended, our two fastest and PyTorch's ways are
 timed in turns. Each line of the file is a variant, or a comparison. With `--again`, nothing is
 drawn: the fastest right variants that a file tells are made again, up to --points of a form.
@@ -25,7 +26,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from math import prod
+from math import inf, prod
 from multiprocessing import TimeoutError, get_context
 from multiprocessing.pool import IMapIterator
 from pathlib import Path
@@ -47,6 +48,7 @@ from constraints.devices import H200
 from constraints.quantities.quantities import quantities
 from explore.measure.measure_variant import turns_of
 from explore.measure.reference import relative_error
+from explore.results.records import Features
 from explore.space.derive_form import points
 from explore.space.kernel_features import features_at
 from explore.space.lowering import bound
@@ -123,31 +125,58 @@ def _opened(device: str | None) -> Session:
     return _session[0]
 
 
+def estimated(task: Task) -> list[tuple[float, Mapping[str, int]]]:
+    """The points of a task's form (some, if there are many), each after the cost model's estimate
+    for it in microseconds, the least first; none if the form does not serve the row."""
+    random = Random(f"{task.seed} {task.row.name} {task.form.name} points")
+    low = lower(task.row.program, task.form)
+    found = [*task.points] or points(low, H200, MOST, random.randrange(2**31))[1]
+    known, seen = quantities(low.program), dict[tuple[int, ...], Features]()
+
+    def estimate(point: Mapping[str, int]) -> float:
+        return sum(dict(k)[ESTIMATE] for k in features_at(known, point, H200, seen)) / 1e3
+
+    return sorted(((estimate(point), point) for point in found), key=lambda each: each[0])
+
+
 def drawn(task: Task) -> tuple[list[Drawn], list[str]]:
     """The variants that a task draws, built so that the driver has them in its cache; and why
     others were not made."""
     random = Random(f"{task.seed} {task.row.name} {task.form.name}")
-    p, why, made = task.row.program, list[str](), list[Drawn]()
+    why, made = list[str](), list[Drawn]()
     try:
-        low = lower(p, task.form)
-        found = [*task.points] or points(low, H200, MOST, random.randrange(2**31))[1]
+        rough = estimated(task)
     except (Refused, Unsupported) as refused:
         return [], [f"{task.form.name}: {str(refused)[:200]}"]
-    known = quantities(low.program)
-
-    def estimate(point: Mapping[str, int]) -> float:
-        return sum(dict(k)[ESTIMATE] for k in features_at(known, point, H200, {})) / 1e3
-
-    rough = sorted(((estimate(point), n) for n, point in enumerate(found)))
+    low = lower(task.row.program, task.form)
     likely = rough[: max(task.count, int(len(rough) * task.share))]
-    for about, n in random.sample(likely, min(task.count, len(likely))):
+    for about, point in random.sample(likely, min(task.count, len(likely))):
         try:
-            plan = generate(bound(low.program, found[n]), max_work_group=1024).plan
+            plan = generate(bound(low.program, point), max_work_group=1024).plan
             _opened(task.device).build(plan)
-            made.append(Drawn(task.form.name, found[n], about, plan))
+            made.append(Drawn(task.form.name, point, about, plan))
         except (Unsupported, BuildFailed, UserError) as error:
-            why.append(f"{task.form.name} {_point(found[n])}: {str(error)[:200]}")
+            why.append(f"{task.form.name} {_point(point)}: {str(error)[:200]}")
     return made, why
+
+
+Todo = Sequence[tuple[int, Task]]  # a row's number, and a task for it
+
+
+def likely(todo: Todo, least: Sequence[float], near: float) -> Todo:
+    """The tasks whose forms' least estimates are at most `near` times the least of their rows, the
+    likely ones first."""
+    rows = {n: min(e for (m, _), e in zip(todo, least, strict=True) if m == n) for n, _ in todo}
+    kept = [(e / rows[n], k) for k, ((n, _), e) in enumerate(zip(todo, least, strict=True))]
+    return [todo[k] for times, k in sorted(kept) if times <= near]
+
+
+def _least(todo: tuple[int, Task]) -> float:
+    """The least estimate for a form; infinite if it does not serve the row."""
+    try:
+        return min((e for e, _ in estimated(todo[1])), default=inf)
+    except (Refused, Unsupported):
+        return inf
 
 
 def _point(point: Mapping[str, int]) -> str:
@@ -322,6 +351,9 @@ def main(argv: Sequence[str]) -> None:
         by_row = [[*tasks(row, given)] for row in wanted]
         todo = [(n, t) for k in range(max(map(len, by_row))) for n, t in _at(by_row, k)]
         with get_context("spawn").Pool(given.jobs) as pool:  # ended at once when time is up
+            if given.near is not None:
+                todo = [*likely(todo, pool.map(_least, todo, 1), given.near)]
+                print(f"{len(todo)} likely forms", flush=True)
             made = pool.imap_unordered(_numbered, todo)
             benches = [bench(session, row) for row in wanted]
             print(f"{session.device.name}: {len(benches)} rows, PyTorch is ready", flush=True)
@@ -391,6 +423,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     options.add_argument("--jobs", type=int, default=os.cpu_count())
     options.add_argument("--time-limit", type=float, default=120.0)
     options.add_argument("--points", type=int, default=4, help="points drawn of each form")
+    options.add_argument("--near", type=float, help="times the least estimate: of likely forms")
     options.add_argument("--share", type=float, default=0.3, help="of a form's points: the likely")
     options.add_argument("--forms", default="", help="words that all forms must have")
     options.add_argument("--set", default="", help="sizes in place of those of the rows")
