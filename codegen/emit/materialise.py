@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import reduce
 
 from codegen.emit import write_places as places
-from codegen.emit.begun_copies import begins, begun
 from codegen.emit.bound_values import (
     Env,
     bound,
@@ -23,6 +22,7 @@ from codegen.emit.read_views import ArrayView, TupleView, View, value
 from codegen.emit.recursion import Recursion
 from codegen.emit.scope import Scope
 from codegen.emit.write_places import Cell, Place, view_of
+from codegen.memory.begun_copies import begins, begun
 from codegen.tree.array_axes import Plain
 from codegen.tree.statements import Await, Space, Value
 from ir.core.nodes import (

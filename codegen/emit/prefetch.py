@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from codegen.emit import materialise as making
-from codegen.emit.begun_copies import begins, begun
 from codegen.emit.bound_values import Env, bound, hint_of
 from codegen.emit.load_then_store import Stage
 from codegen.emit.read_views import ArrayView
@@ -21,6 +20,7 @@ from codegen.emit.scope import Scope
 from codegen.emit.write_places import ArrayPlace, Cell, Place, Scatter, TuplePlace, view_of
 from codegen.index.condition import less
 from codegen.index.index import Index, assume, constant
+from codegen.memory.begun_copies import begins, begun
 from codegen.tree.array_axes import bare
 from codegen.tree.statements import (
     Await,

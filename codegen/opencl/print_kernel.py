@@ -4,12 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from codegen.opencl.begun_text import AWAIT
 from codegen.opencl.expression_text import number_text
 from codegen.opencl.index_text import counter
 from codegen.opencl.integer_text import in_memory
 from codegen.opencl.memory_names import Spellings
-from codegen.opencl.statement_text import Writer
+from codegen.opencl.statement_text import AWAIT, Writer
 from codegen.tree.statements import (
     Declare,
     Kernel,

@@ -2,6 +2,7 @@
 
 # key: s statement, w width
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -9,7 +10,6 @@ from itertools import product
 from codegen.index.condition import ALWAYS, NEVER, Condition, beyond, both, substitute_in
 from codegen.index.substitute import evaluate
 from codegen.memory.unrolled_registers import InMemory, Layout, Registers, layouts, spelled_loops
-from codegen.opencl.begun_text import AWAIT, begun_text
 from codegen.opencl.common_guards import CommonGuards, common_guards, told_apart
 from codegen.opencl.constant_folding import folding
 from codegen.opencl.expression_text import Expressions, Facts
@@ -35,7 +35,10 @@ from codegen.tree.statements import (
     Unroll,
     kind_of,
 )
+from ir.core.types import BYTES
 
+AWAIT = "AWAIT_COPIES();"
+ZERO = re.compile(r"0(\.0f)?|\(\w+\)\(0(\.0f)?\)")
 FENCES = {Space.LOCAL: "CLK_LOCAL_MEM_FENCE", Space.GLOBAL: "CLK_GLOBAL_MEM_FENCE"}
 
 
@@ -274,7 +277,7 @@ class Writer:
         if text is None:
             return
         if s.begun:
-            text = begun_text(text, kind_of(s.value))
+            text = _begun(text, kind_of(s.value))
         if s.memory in self.registers:
             cell = text[: text.index(" ")]
             if "." in cell:
@@ -282,3 +285,19 @@ class Writer:
             else:
                 text = self.declared_by(cell, depth) + text
         self.line(depth, text)
+
+
+def _begun(text: str, kind: Kind) -> str:
+    """The text of an assignment as that of a copy which is begun there, of a value of a kind; the
+    text itself where it stores or loads vectors by functions, which are given no addresses."""
+    to, _, given = text.removesuffix(";").partition(" = ")
+    if not given or "vload" in given or "vstore" in to:
+        return text
+    copy = f"COPY_{BYTES[kind.scalar] * kind.width}"
+    if " ? " not in given:
+        return f"{copy}({to}, {given});"
+    test, _, rest = given.removeprefix("(").removesuffix(")").partition(" ? ")
+    value, _, zero = rest.rpartition(" : ")
+    if not given.startswith("(") or " ? " in value or not ZERO.fullmatch(zero):
+        return text
+    return f"{copy}_OR_ZERO({to}, {test}, {value});"

@@ -20,7 +20,6 @@ from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq, skip
-from rewrites.families.registers_dots import dot_forms
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.register_block import (
     in_turns,
@@ -42,6 +41,7 @@ from rewrites.storing.padding_for_tiles import room
 from rewrites.storing.stored_views import Choices, Windows, prepare
 from rewrites.storing.widened_chunks import widened_in_turns
 from rewrites.tuning.bytes_multiplied import has_bytes, has_narrow
+from rewrites.tuning.dot_forms import dot_forms
 from rewrites.tuning.family import (
     SMALL,
     Family,

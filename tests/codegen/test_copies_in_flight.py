@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from codegen.compile import Generated, generate
-from codegen.emit.begun_copies import begins
 from codegen.index.condition import less
 from codegen.index.index import var
+from codegen.memory.begun_copies import begins
 from codegen.plan import Plan
 from codegen.proof.prove import prove
 from codegen.proof.verdicts import Kind as About
