@@ -7,10 +7,10 @@ them."""
 from collections.abc import Iterator
 from functools import partial
 
-from ir.core.nodes import Expr, Lam, Map, Slide, Zip
+from ir.core.nodes import Expr, Lam, Map, Slide, Split, Zip
 from ir.core.size import Size
-from ir.core.terms import children, free
-from ir.core.type_rules import type_of
+from ir.core.terms import children, free, subterms
+from ir.core.type_rules import size_of, type_of
 from ir.core.types import Array, depth
 from ir.core.views import is_view
 from ir.instructions.fragments import Fragment
@@ -47,6 +47,8 @@ def tiles_of_sums(
                 "expected sums over windows alone, which are 1 apart and have more elements along "
                 f"each side than there are windows along it; found {shown(e)}"
             )
+        if part is not None:
+            _demand_several(done[0], part, steps)
         xs, gs = _closed(done[0])
         stored_tiled = at(xs, _laid(part, partial(_beside, steps))) if tiled else skip
         stored_laid = at(gs, _laid(part, in_lanes)) if laid else skip
@@ -62,6 +64,18 @@ def tiles_of_sums(
         return in_fragments(rows, depth(type_of(xs)))(xs)
 
     return stage("sums over images as sums over their tiles", run)
+
+
+def _demand_several(e: Expr, part: Size, steps: int) -> None:
+    """Raise Refused if the tiles in e, which are cut into parts of `part` tiles, are too few for
+    two parts, of `steps` tiles at least."""
+    cut = next(t for t in subterms(e) if isinstance(t, Split) and t.size == part)
+    tiles = size_of(cut.xs)
+    if isinstance(tiles, int) and tiles < 2 * steps:
+        raise Refused(
+            f"expected tiles for two parts, {2 * steps} at least, found {tiles}: see the forms "
+            "without `split`"
+        )
 
 
 def _closed(e: Expr) -> tuple[Place, Place]:

@@ -14,6 +14,7 @@ from codegen.text_proof.prove_text import prove_texts
 from explore.space.lowering import bound
 from ir.meaning.inputs import random_inputs
 from ir.meaning.interpret import evaluate
+from rewrites.engine.refused import Refused
 from rewrites.families.all_families import form_named, forms
 from rewrites.transforms.sums_over_tiles import by_parts_of_tiles
 from rewrites.tuning.lower import lower
@@ -71,6 +72,14 @@ def test_the_derivation_uses_the_law_of_tiles_once_and_replays() -> None:
     derivation = lowered("").derivation
     assert [step.rule for step in derivation.steps].count(by_parts_of_tiles) == 1
     assert derivation.replay() == derivation.end
+
+
+def test_tiles_of_one_part_are_not_split() -> None:
+    """Four by four tiles of the image are two parts for an instruction of eight steps, and one part
+    for an instruction of sixteen, which has nothing to add up."""
+    p = program(*GRADIENT)
+    with pytest.raises(Refused, match="two parts, 32 at least, found 16"):
+        lower(p, form_named(p, "matrix", "mma-bf16 patch sums-of-4 split"))
 
 
 def test_only_sums_over_images_of_what_varies_have_such_forms() -> None:
