@@ -110,8 +110,9 @@ def outcomes(
     """The outcome of each point that is tried for a family on a shape: of up to `wanted` random
     forms, up to `most` points each."""
     source = program(shape)
-    first, *others = forms(source, family)
-    for form in (first, *random.sample(others, min(wanted - 1, len(others)))):
+    every = forms(source, family)  # none, where a family is for other programs
+    first, others = every[:1], every[1:]
+    for form in (*first, *random.sample(others, min(wanted - 1, len(others)))):
         device = profile_of(session.device)
         try:
             lowering = lower(source, form)

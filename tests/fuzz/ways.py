@@ -55,8 +55,9 @@ def others(program: Program, r: Random) -> Iterator[Way]:
     them refuse it."""
     while True:
         family = r.choice(USUAL if r.random() < 0.85 else UNUSUAL)
-        form = r.choice(forms(program, family))
-        yield Way(family, form.name, r.choice(("cpu", "mali-g72")))
+        target = r.choice(("cpu", "mali-g72"))
+        if every := forms(program, family):
+            yield Way(family, r.choice(every).name, target)
 
 
 def lowered(program: Program, way: Way, count: int, seed: int) -> Iterator[Lowered]:

@@ -5,9 +5,10 @@ from rewrites.families.by_storage import FAMILIES as BY_STORAGE
 from rewrites.tuning.family import Products
 
 CHAINS = ("fused",)  # lower several sums as one kernel, and refuse one alone
-ALONE = tuple(name for name in FAMILIES if name not in CHAINS)
+RARE = ("lanes",)  # have forms for few programs, and tests of their own
+ALONE = tuple(name for name in FAMILIES if name not in (*CHAINS, *RARE))
 
-EMULATED = ("matrix", "lanes")  # consist of instructions of sub-groups; have tests of their own
+EMULATED = ("matrix",)  # consist of instructions that a CPU emulates, and have tests of their own
 
 # Those that lower a program with the products that it asks for, and hold every such form.
 LOWERING = tuple(
