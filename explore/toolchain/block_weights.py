@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from explore.toolchain.sampled_values import Items, Numbers, Values
+from explore.toolchain.sampled_values import Items, Numbers, Values, first_lane
 from explore.toolchain.shader_ir import Block, Branch, Leave, Loop, Made, Node, Operand, Sequence
 from explore.toolchain.shader_ir import Shader as Kernel
 
@@ -69,12 +69,12 @@ class _Weights:
         for node in body:
             if isinstance(node, Branch) and (_leaves(node.then) or _leaves(node.otherwise)):
                 counter, turns = self.counted(node)
-                self.values.counters[counter] = self.drawn(counter, turns)
+                self.values.count(counter, self.drawn(counter, turns))
                 return turns
         raise UnknownTurns
 
-    def counted(self, end: Branch) -> tuple[int, int]:
-        """The number of the definition of a loop's counter, and the loop's turns, from the branch
+    def counted(self, end: Branch) -> tuple[Operand, int]:
+        """A loop's counter, a definition or a lane of one, and the loop's turns, from the branch
         that ends the loop. The branch stands before the body and tests the counter, or after it and
         tests the counter's next value."""
         test = self.kernel.made.get(end.condition.number)
@@ -88,36 +88,45 @@ class _Weights:
             raise UnknownTurns
         return counter, turns
 
-    def counter(self, x: Operand) -> tuple[int, int]:
-        """The number of the counter's definition in the operand x, which is a counter or the sum of
-        one and a constant; and the constant (0 if there is none)."""
+    def counter(self, x: Operand) -> tuple[Operand, int]:
+        """The counter in the operand x, which is a counter or the sum of one and a constant; and
+        the constant (0 if there is none)."""
         made = self.kernel.made.get(x.number)
         if made is not None and made.operation == "phi":
-            return self.begins_at_0(x.number, made), 0
+            return self.begins_at_0(x, made), 0
         if made is not None and made.operation == "iadd" and len(made.operands) == 2:
-            inner, more = made.operands
+            inner, more = (_same_lane(operand, x) for operand in made.operands)
             phi = self.kernel.made.get(inner.number)
             if phi is not None and phi.operation == "phi":
-                return self.begins_at_0(inner.number, phi), self.constant(more)
+                return self.begins_at_0(inner, phi), self.constant(more)
         raise UnknownTurns
 
-    def begins_at_0(self, number: int, phi: Made) -> int:
-        if not phi.operands or self.constant(phi.operands[0]) != 0:
+    def begins_at_0(self, x: Operand, phi: Made) -> Operand:
+        if not phi.operands or self.constant(_same_lane(phi.operands[0], x)) != 0:
             raise UnknownTurns
-        return number
+        return x
 
     def constant(self, x: Operand) -> int:
-        made = self.kernel.made.get(x.number)
-        if made is None or made.operation != "load_const" or len(made.numbers) != 1:
+        made, lane = self.kernel.made.get(x.number), first_lane(x)
+        if made is None or made.operation != "load_const" or not 0 <= lane < len(made.numbers):
             raise UnknownTurns
-        return made.numbers[0]
+        return made.numbers[lane]
 
-    def drawn(self, counter: int, turns: int) -> Numbers:
+    def drawn(self, counter: Operand, turns: int) -> Numbers:
         """Values of a counter, one for each work-item: all from 0 to turns − 1 are equally
         frequent, in an order that no other counter has."""
         count = self.values.items.count
         even = np.arange(count, dtype=np.int64) * turns // count
-        return np.random.default_rng(counter).permutation(even)
+        return np.random.default_rng(counter.number).permutation(even)
+
+
+def _same_lane(operand: Operand, x: Operand) -> Operand:
+    """That lane of an operand of a definition from which the lane x of the definition is made."""
+    if not operand.lanes:
+        return Operand(operand.number, x.lanes[:1])
+    if not 0 <= first_lane(x) < len(operand.lanes):
+        raise UnknownTurns
+    return Operand(operand.number, operand.lanes[first_lane(x)])
 
 
 def _leaves(nodes: Sequence) -> bool:

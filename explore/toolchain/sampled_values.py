@@ -72,9 +72,17 @@ class Values:
 
     def of(self, x: Operand) -> Known:
         """The value of an operand's first lane, as 32 bits with a sign; None if it is unknown."""
-        lanes = self.lanes(x.number)
-        at = _lane(x.lanes[0]) if x.lanes else 0
+        lanes, at = self.lanes(x.number), first_lane(x)
         return lanes[at] if 0 <= at < len(lanes) else None
+
+    def count(self, counter: Operand, values: Numbers) -> None:
+        """Give a loop's counter, a definition or a lane of one, these values."""
+        if counter.lanes:
+            at = first_lane(counter)
+            lanes = (values if n == at else None for n in range(len(MANY_LANES)))
+            self.known[counter.number] = tuple(lanes)
+        else:
+            self.counters[counter.number] = values
 
     def lanes(self, number: int) -> tuple[Known, ...]:
         """The values of all lanes of the definition with this number; None for an unknown one."""
@@ -124,6 +132,11 @@ class Values:
         is added to ids."""
         at = self.made.get(load.operands[-1].number) if load.operands else None
         return at is not None and not self.bases.isdisjoint(at.numbers[:1])
+
+
+def first_lane(x: Operand) -> int:
+    """The position of the first lane that an operand takes."""
+    return _lane(x.lanes[0]) if x.lanes else 0
 
 
 def _lane(name: str) -> int:

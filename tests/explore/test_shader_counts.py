@@ -79,6 +79,27 @@ def test_a_loops_blocks_are_carried_out_as_often_as_it_turns(end: str) -> None:
     assert found[6] == pytest.approx(turns * (64 - bound) / 64)
 
 
+@pytest.mark.parametrize("end", ["ige32 %11.y, %1", "ige32 %69.y, %1"])
+def test_a_counter_may_be_a_lane_of_a_vector(end: str) -> None:
+    """Mesa's compiler for Adreno counts in a vector with an address that walks."""
+    text = TEXT.format(turns=7, bound=5, end=end).replace("ilt32 %6.x", "ilt32 %11.y")
+    text = text.replace(
+        "%0 = load_const (0x00000000 =", "%0 = load_const (0x00000040, 0x00000000 ="
+    )
+    text = text.replace(
+        "%68 = load_const (0x00000001)", "%68 = load_const (0x00000004, 0x00000001)"
+    )
+    kernel = shader(text)
+    assert kernel is not None
+    found = weights(kernel, items_of((64, 1, 1), (8, 1, 1)))
+    assert found[4] == 7
+    assert found[5] == pytest.approx(5, rel=0.01)
+    other = shader(text.replace(".y, %1", ".x, %1"))
+    assert other is not None
+    with pytest.raises(UnknownTurns):
+        weights(other, items_of((64, 1, 1), (8, 1, 1)))
+
+
 @pytest.mark.parametrize("lane", "xyz")
 def test_a_branch_on_an_id_is_taken_by_the_ids_of_its_dimension(lane: str) -> None:
     sizes = dict(zip("xyz", random.sample(range(2, 20), 3), strict=True))
