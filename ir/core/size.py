@@ -284,11 +284,13 @@ def _rounded_up(
 
 
 def _ceiling_of(atom: Atom) -> Size | None:
-    """The size n if the atom floor(n + b - 1, b) is clearer written as ceil(n, b); else None."""
+    """The size n if the atom floor(n + b - 1, b) is clearer written as ceil(n, b), and is what that
+    stands for; else None. (ceil(0, b) is 0 for every b, also for one that may be 0 or less.)"""
     if not isinstance(atom, Floor):
         return None
     n = atom.a - atom.b + 1
-    return n if _terms(n) < _terms(atom.a) else None
+    clearer = _terms(n) < _terms(atom.a)
+    return n if clearer and ceil_div(n, atom.b) == quotient(((((atom, 1),), 1),), ONE) else None
 
 
 def _terms(a: Size) -> int:

@@ -4,7 +4,7 @@ a random size stands for."""
 from fractions import Fraction
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from ir.core.size import (
@@ -213,6 +213,7 @@ def has_fraction(t: Term) -> bool:
 
 
 @settings(max_examples=150)
+@example(("f", ("-", "m", 1), "m"))
 @given(terms())
 def test_a_shown_size_parses_back(t: Term) -> None:
     assume(not has_fraction(t))
