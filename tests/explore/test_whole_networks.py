@@ -95,10 +95,15 @@ def test_a_model_means_what_the_reference_says(name: str, size: int) -> None:
     ((given, kind),) = layers.inputs.items()
     inputs = {given: random.uniform(-1, 1, kind.shape).astype(np.float32)}
     found = interpreted(layers, inputs)
+    known = dict.fromkeys(found, 1e-05)
+    for layer in layers.layers:
+        if layer.operator == "Softmax":  # it makes of an error of x a factor, exp of that error
+            ((_, x),) = layer.tensors
+            known[layer.output] *= max(1.0, float(np.abs(found[x]).max()))
     for out, right in zip(found, expected(made, inputs, list(found)), strict=True):
         t = layers.tensors[out]
         error = np.linalg.norm(t.in_onnx_order(found[out]) - right) / np.linalg.norm(right)
-        assert error < 1e-5, out
+        assert error < known[out], out
 
 
 def test_numbers_for_each_channel_are_folded_where_that_is_what_they_are() -> None:
