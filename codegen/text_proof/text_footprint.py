@@ -122,7 +122,7 @@ class _Walker:
             case _:
                 self.at(s.line)
         match s:
-            case Assign((Name(),), Call(name) as call) if self.is_instruction(name):
+            case Assign((Name() | Element(),), Call(name) as call) if self.is_instruction(name):
                 return self.instructed(call, where, lambda: self.store(s.targets[0], where))
             case Registers(kind, ((given, Call(name) as call),)) if self.is_instruction(name):
                 return self.instructed(call, where, lambda: self.declare(given, Register(kind)))
@@ -226,8 +226,9 @@ class _Walker:
         return self.touched()
 
     def instructed(self, call: Call, where: Where, kept: Callable[[], None]) -> Node:
-        """The node of the statement register = instruction(…). `kept` notes that the register is
-        written, and declares it if the statement does."""
+        """The node of the statement target = instruction(…), where the target is a register or an
+        element of an array. `kept` notes that it is written, and declares it if the statement
+        does."""
         self.expressions.carried_out(call, where)
         kept()
         touched = self.touched()
@@ -274,7 +275,7 @@ class _Walker:
         """True if work-items wait for each other at s: a barrier, or a call of an instruction of a
         sub-group, such as mma_tf32."""
         match s:
-            case Assign((Name(),), Call(name)) | Registers(_, ((_, Call(name)),)):
+            case Assign((Name() | Element(),), Call(name)) | Registers(_, ((_, Call(name)),)):
                 return self.is_instruction(name)
         return isinstance(s, Fence)
 

@@ -112,10 +112,12 @@ def test_a_caller_that_says_nothing_does_not_keep_others_from_the_board(
 
 
 def told_by(board: Board) -> Device:
-    """The device of a board, asked again where a busy machine is too slow to be admitted."""
-    for _ in range(9):
+    """The device of a board, asked again where it does not listen yet, or a busy machine is too
+    slow to be admitted."""
+    for _ in range(100):
         with suppress(UserError):
             return board.device()
+        time.sleep(0.1)
     return board.device()
 
 
