@@ -94,8 +94,8 @@ def _programs(first: int, given: argparse.Namespace) -> range:
 
 
 def _left(seed: str, k: int, wanted: int, found: list[Verdict]) -> Left:
-    """How many families have still to serve program k, and those that were not tried, in their
-    order; none if enough have."""
+    """The number of families that have still to serve program k, and those that were not tried, in
+    their order; none if enough have."""
     known = {v.family: v.word for v in found if v.program == k}
     missing = wanted - sum(word != REFUSED for word in known.values())
     left = [f for f in order(seed, k) if f not in known]

@@ -29,9 +29,9 @@ Pending = tuple[Access, ...]  # of copies that are begun and not awaited
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
-    """What is to be shown of a kernel's copies: the `meetings` of a copy with what the same
-    work-item may do before it awaits it, and the copies that are `left` at a barrier or at the
-    end."""
+    """The claims about a kernel's copies that are to be shown: the `meetings` of a copy with what
+    the same work-item may do before it awaits it, and the copies that are `left` at a barrier or at
+    the end."""
 
     meetings: tuple[Meeting, ...]
     left: Pending
@@ -39,7 +39,7 @@ class Awaited:
 
 
 def awaited(found: Footprint) -> Awaited:
-    """What is to be shown of the copies in a kernel with the footprint `found`."""
+    """The claims to be shown about the copies in a kernel with the footprint `found`."""
     begun = tuple([a for a in found.accesses if a.begun and a.writes])
     if not begun:
         return Awaited((), (), ())

@@ -101,7 +101,7 @@ class _Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Programme:
-    """What is known of a network: its layers, their offers, the worst moment of each offer, the
+    """The facts about a network: its layers, their offers, the worst moment of each offer, the
     tensors' lives, the options of the programs that copy tensors, and the tensors that may lie in
     two layouts.
 
@@ -269,6 +269,7 @@ def _minus(terms: Sequence[Term]) -> list[Term]:
 
 
 def _more(tensors: Sequence[_Tensor], l: int) -> list[Term]:
-    """What lives at layer l of tensors that lie in two layouts, or of copies of those outside."""
+    """The bytes that live at layer l of tensors that lie in two layouts, or of copies of those
+    outside."""
     reading = ((t, t.lying(l)) for t in tensors)
     return [(More(t.name, k), t.bytes / UNIT) for t, k in reading if k is not None]

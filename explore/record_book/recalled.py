@@ -66,8 +66,8 @@ class Recalled:
         return max(len(self.again), variants - len(self.tried)) if self.tried else variants
 
     def beginning_with(self, records: Sequence[Record]) -> "Recalled":
-        """This knowledge with the variants of `records` to be tried right after the known front,
-        before all others."""
+        """The same knowledge with the variants of `records` to be tried right after the known
+        front, before all others."""
         made = (Hint(r.variant.family, r.variant.form, r.variant.parameters) for r in records)
         return replace(self, asked=tuple(dict.fromkeys([*made, *self.asked])))
 

@@ -149,8 +149,8 @@ def device_of(stored: Environment) -> Device:
 
 
 def _broken_here() -> str:
-    """What does not work here, each with the reason, in words that other words follow; the empty
-    text if all works."""
+    """The devices that do not work here, each with the reason, in words that other words follow;
+    the empty text if all work."""
     found = (entry for entry in devices() if isinstance(entry, Broken))
     return "".join(f"{broken.name} does not work now ({broken.reason}); " for broken in found)
 

@@ -83,6 +83,6 @@ class RunningProgram:
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def _last_words(self, heard: bytes) -> Said:
-        """What the program said last, with the status with which it ended."""
+        """The text that the program said last, with the status with which it ended."""
         rest, _ = self._process.communicate()
         return Said((heard + rest)[:MOST].decode(errors="replace"), self._process.returncode)

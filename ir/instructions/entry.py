@@ -25,8 +25,28 @@ from ir.core.types import Array, Scalar, Type
 from ir.instructions.fragments import Fragment, as_lanes, as_matrix, same_but_for_steps
 
 
+class Spelled:
+    """The texts of an instruction: `spelled` for each target's condition of the preprocessor, and
+    `emulated` wherever no condition holds."""
+
+    spelled: Mapping[str, str]
+    emulated: str
+
+    @property
+    def text(self) -> str:
+        """The functions or macros of OpenCL that carry out the instruction on any device."""
+        parts = [f"#elif {condition}\n{text.strip()}" for condition, text in self.spelled.items()]
+        parts += ["#else", self.emulated.strip(), "#endif"]
+        return "\n".join(parts).replace("#elif", "#if", 1)
+
+    @property
+    def native(self) -> str:
+        """The preprocessor's condition for a device that has the instruction itself."""
+        return " || ".join(self.spelled)
+
+
 @dataclass(frozen=True)
-class Entry:
+class Entry(Spelled):
     """An instruction: `program` is what it computes on matrices, `fragments` are the layouts of its
     operands and result over lanes, and `rounding` is the relative error of its result, in machine
     epsilons. A device reads the leading `read` bits of an operand and keeps the leading `kept` bits
@@ -66,16 +86,6 @@ class Entry:
             )
 
     @property
-    def text(self) -> str:
-        """The OpenCL functions that carry out the instruction on any device."""
-        return _for_every_target(self.spelled, self.emulated)
-
-    @property
-    def native(self) -> str:
-        """The preprocessor's condition for a device that has the instruction itself."""
-        return " || ".join(self.spelled)
-
-    @property
     def steps(self) -> int:
         """The number of steps of a sum that the instruction makes: the rows of its operands."""
         return self.fragments[0].sides[0]
@@ -101,7 +111,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Alone:
+class Alone(Spelled):
     """An instruction that each work-item carries out by itself, so that `lanes` is 1. `program` is
     the function that it computes, on numbers and arrays; where it has an array, the instruction
     takes a vector. `rounding` is the relative error of its result, in machine epsilons.
@@ -116,16 +126,6 @@ class Alone:
     emulated: str
     rounding: float = 0.0
     lanes: int = 1
-
-    @property
-    def text(self) -> str:
-        """The OpenCL functions that carry out the instruction on any device."""
-        return _for_every_target(self.spelled, self.emulated)
-
-    @property
-    def native(self) -> str:
-        """The preprocessor's condition for a device that has the instruction itself."""
-        return " || ".join(self.spelled)
 
     @cached_property
     def instruction(self) -> Instruction:
@@ -146,7 +146,7 @@ class Alone:
 
 
 @dataclass(frozen=True)
-class Across:
+class Across(Spelled):
     """An instruction by which the lanes of a sub-group exchange numbers: each lane gives one of
     each operand, and gets one. `program` is the function that it computes on arrays of a number for
     each lane. Where its result is one number, such as their sum, every lane gets that. `rounding`
@@ -172,16 +172,6 @@ class Across:
             if not (isinstance(t, Array) and t.size == self.lanes and isinstance(t.elem, Scalar)):
                 raise ValueError(f"{self.name}: expected a number for each of {self.lanes} lanes")
 
-    @property
-    def text(self) -> str:
-        """The OpenCL functions that carry out the instruction on any device."""
-        return _for_every_target(self.spelled, self.emulated)
-
-    @property
-    def native(self) -> str:
-        """The preprocessor's condition for a device that has the instruction itself."""
-        return " || ".join(self.spelled)
-
     @cached_property
     def instruction(self) -> Instruction:
         """The instruction as terms contain it: a function to what each lane gets."""
@@ -198,7 +188,7 @@ class Across:
 
 
 @dataclass(frozen=True)
-class Copying:
+class Copying(Spelled):
     """An instruction by which a work-item begins a copy of `widths` bytes from global to local
     memory, or of zeros, and goes on; its meaning is `toLocal`. Terms say where it is used by
     `toLocalInFlight`.
@@ -215,16 +205,6 @@ class Copying:
     rounding: float = 0.0
     lanes: int = 1
 
-    @property
-    def text(self) -> str:
-        """The macros of the instruction for any device."""
-        return _for_every_target(self.spelled, self.emulated)
-
-    @property
-    def native(self) -> str:
-        """The preprocessor's condition for a device that has the instruction itself."""
-        return " || ".join(self.spelled)
-
 
 Called = Entry | Alone | Across  # instructions that terms call by their names
 Listed = Called | Copying  # what the table has
@@ -233,13 +213,6 @@ Listed = Called | Copying  # what the table has
 def _shape(t: Type) -> tuple[Size, ...]:
     """The sizes of the dimensions of an array type, outermost first; none for other types."""
     return (t.size, *_shape(t.elem)) if isinstance(t, Array) else ()
-
-
-def _for_every_target(spelled: Mapping[str, str], emulated: str) -> str:
-    """The texts in `spelled`, each under its condition of the preprocessor, and `emulated` where
-    none of the conditions holds."""
-    parts = [f"#elif {condition}\n{text.strip()}" for condition, text in spelled.items()]
-    return "\n".join([*parts, "#else", emulated.strip(), "#endif"]).replace("#elif", "#if", 1)
 
 
 def _as_vector(e: Expr) -> Expr:

@@ -1,8 +1,13 @@
-"""The texts of NVIDIA's `mma.sync`: inline PTX, and shuffles of a sub-group, which emulate it."""
+"""NVIDIA's `mma.sync`: its texts, which are inline PTX and shuffles of a sub-group that emulate it,
+and the entry that they make."""
 
 # key: a b c operands, e elements in a register
 
 from dataclasses import dataclass
+
+from ir.core.nodes import Lam
+from ir.instructions.entry import Entry
+from ir.instructions.mma import LANES, NVIDIA, fragments, neighbours
 
 # Words in capitals: the function's name, its operands' types (A, B, C), the vectors of registers
 # (X, Y), the instruction in PTX, the registers it lists and what is passed in them.
@@ -63,6 +68,25 @@ class Mma:
     halves: int
     dot: str
     whole: bool = False
+
+    def entry(
+        self, program: Lam, rounding: float, read: int | None = None, kept: int | None = None
+    ) -> Entry:
+        """The entry of the instruction, which computes `program` with this rounding; a device reads
+        the leading `read` bits of an operand and keeps `kept` of a sum (None: all, or as ordinary
+        additions do)."""
+        return Entry(
+            self.name,
+            program,
+            fragments(self.e, self.halves),
+            neighbours(self.e, self.halves),
+            LANES,
+            rounding,
+            {NVIDIA: self.ptx()},
+            self.shuffles(),
+            read,
+            kept,
+        )
 
     def ptx(self) -> str:
         """The OpenCL function that carries the instruction out on NVIDIA's devices."""

@@ -34,7 +34,7 @@ from rewrites.kernels.register_block import (
 )
 from rewrites.kernels.sums_of_dots import chunks_of_pairs
 from rewrites.nest.dimensions import Dims, sided
-from rewrites.nest.named_nest import Nest, arranged
+from rewrites.nest.named_nest import Nest, in_lines
 from rewrites.nest.normal_form import normalise
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.padding_for_tiles import room
@@ -133,15 +133,8 @@ def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
     """The strategy that makes vectors of rows, and tiles of these, of the innermost columns and, if
     the form is `tall`, of lines of columns; rows and columns are those of `dims`. `params` are the
     names of the program's parameters."""
-    columns = dims.columns if dims.rows else dims.columns[:-1]
-    lines = columns[-2:-1] if form.tall else ()
     tiled = (
-        arranged(
-            batch=(*dims.batch, *columns[: len(columns[:-1]) - len(lines)]),
-            lines=lines,
-            columns=columns[-1:],
-            rows=dims.rows or dims.columns[-1:],
-        )
+        in_lines(dims, form.tall)
         .merge("rows")
         .on("rows", vectors(), "in vectors of v")
         .split("rows", named("tr"), "row tiles", "row block")

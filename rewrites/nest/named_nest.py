@@ -23,6 +23,7 @@ from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq
 from rewrites.laws.maps import split_map
 from rewrites.nest.blocks_of_results import block
+from rewrites.nest.dimensions import Dims
 from rewrites.nest.labels import Label, Labels, labels
 from rewrites.nest.normal_form import perfect, simplify
 from rewrites.nest.reshape import merge, on_map, sort, swap, tile
@@ -204,6 +205,20 @@ def arranged(**positions: Sequence[int]) -> Nest:
     named = Labels(tuple(Label(name, len(found)) for name, found in positions.items()))
     order = [n for found in positions.values() for n in found]
     return Nest(named, (stage(f"order: {', '.join(named.present)}", sort(order)),))
+
+
+def in_lines(dims: Dims, tall: bool) -> Nest:
+    """The nest of a kernel with the dimensions `dims`, outermost first: maps called `batch`, which
+    are not cut into blocks; if `tall`, those called `lines`; the innermost of columns, called
+    `columns`; and those called `rows`. Where there are no rows, the innermost column is one."""
+    columns = dims.columns if dims.rows else dims.columns[:-1]
+    lines = columns[-2:-1] if tall else ()
+    return arranged(
+        batch=(*dims.batch, *columns[: len(columns[:-1]) - len(lines)]),
+        lines=lines,
+        columns=columns[-1:],
+        rows=dims.rows or dims.columns[-1:],
+    )
 
 
 def standing(*names: str, **counts: int) -> Nest:

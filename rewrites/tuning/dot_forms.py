@@ -30,7 +30,7 @@ from rewrites.kernels.register_block import (
 )
 from rewrites.kernels.sums_of_dots import sums_of_dots
 from rewrites.nest.dimensions import sided
-from rewrites.nest.named_nest import arranged
+from rewrites.nest.named_nest import in_lines
 from rewrites.nest.normal_form import nested_reductions, normalise
 from rewrites.nest.reshape import rounded
 from rewrites.nest.spine import kernels
@@ -93,15 +93,8 @@ def _kernel(params: frozenset[str], form: Dots, e: Expr) -> Rewritten | None:
             "expected an operand that several results share, found each result with "
             "operands of its own"
         )
-    columns = dims.columns if dims.rows else dims.columns[:-1]
-    lines = columns[-2:-1] if form.tall else ()
     tiled = (
-        arranged(
-            batch=(*dims.batch, *columns[: len(columns[:-1]) - len(lines)]),
-            lines=lines,
-            columns=columns[-1:],
-            rows=dims.rows or dims.columns[-1:],
-        )
+        in_lines(dims, form.tall)
         .merge("rows")
         .on("rows", rounded(ROWS), "as many as tiles have")
         .split("rows", ROWS, "row tiles", "row block")

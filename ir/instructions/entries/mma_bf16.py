@@ -2,7 +2,6 @@
 
 from ir.core.types import BFLOAT
 from ir.instructions.entry import Entry
-from ir.instructions.mma import LANES, NVIDIA, fragments, neighbours
 from ir.instructions.mma_text import Mma
 from ir.instructions.products import product
 
@@ -18,17 +17,7 @@ DOT = (
 
 def _entry(name: str, halves: int) -> Entry:
     text = Mma(name, "ushort", "ushort", ("bf16", "bf16"), 2, halves, DOT)
-    return Entry(
-        name,
-        product(8 * halves, BFLOAT),
-        fragments(2, halves),
-        neighbours(2, halves),
-        LANES,
-        rounding=LOST,
-        spelled={NVIDIA: text.ptx()},
-        emulated=text.shuffles(),
-        kept=24,
-    )
+    return text.entry(product(8 * halves, BFLOAT), LOST, kept=24)
 
 
 ENTRIES = (_entry("mma_bf16", 2), _entry("mma_bf16_8", 1))

@@ -9,7 +9,6 @@ from itertools import product as pairs
 
 from ir.core.types import CHAR, INT, UCHAR
 from ir.instructions.entry import Entry
-from ir.instructions.mma import LANES, NVIDIA, fragments, neighbours
 from ir.instructions.mma_text import Mma
 from ir.instructions.products import product
 
@@ -22,16 +21,7 @@ def _entry(signs: str, halves: int) -> Entry:
     dot = " + ".join(f"as_{left.name}4(a).s{i} * as_{right.name}4(b).s{i}" for i in range(4))
     kinds = (f"{signs[0]}8", f"{signs[1]}8")
     text = Mma(name, left.name, right.name, kinds, 4, halves, dot, whole=True)
-    return Entry(
-        name,
-        product(16 * halves, left, right, INT),
-        fragments(4, halves),
-        neighbours(4, halves),
-        LANES,
-        rounding=0.0,
-        spelled={NVIDIA: text.ptx()},
-        emulated=text.shuffles(),
-    )
+    return text.entry(product(16 * halves, left, right, INT), 0.0)
 
 
 ENTRIES = tuple(_entry(f"{a}{b}", halves) for halves, a, b in pairs((2, 1), SIGNED, SIGNED))

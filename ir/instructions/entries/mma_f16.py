@@ -2,7 +2,6 @@
 
 from ir.core.types import HALF
 from ir.instructions.entry import Entry
-from ir.instructions.mma import LANES, NVIDIA, fragments, neighbours
 from ir.instructions.mma_text import Mma
 from ir.instructions.products import product
 
@@ -13,17 +12,7 @@ DOT = "dot(vload_half2(0, (__private half *)&a), vload_half2(0, (__private half 
 
 def _entry(name: str, halves: int) -> Entry:
     text = Mma(name, "ushort", "ushort", ("f16", "f16"), 2, halves, DOT)
-    return Entry(
-        name,
-        product(8 * halves, HALF),
-        fragments(2, halves),
-        neighbours(2, halves),
-        LANES,
-        rounding=LOST,
-        spelled={NVIDIA: text.ptx()},
-        emulated=text.shuffles(),
-        kept=24,
-    )
+    return text.entry(product(8 * halves, HALF), LOST, kept=24)
 
 
 ENTRIES = (_entry("mma_f16", 2), _entry("mma_f16_8", 1))

@@ -2,7 +2,6 @@
 the point are read."""
 
 from ir.instructions.entry import Entry
-from ir.instructions.mma import LANES, NVIDIA, fragments, neighbours
 from ir.instructions.mma_text import Mma
 from ir.instructions.products import product
 
@@ -13,18 +12,7 @@ DOT = "as_float(a & 0xffffe000u) * as_float(b & 0xffffe000u)"
 
 def _entry(name: str, halves: int) -> Entry:
     text = Mma(name, "float", "float", ("tf32", "tf32"), 1, halves, DOT)
-    return Entry(
-        name,
-        product(4 * halves),
-        fragments(1, halves),
-        neighbours(1, halves),
-        LANES,
-        rounding=LOST,
-        spelled={NVIDIA: text.ptx()},
-        emulated=text.shuffles(),
-        read=11,
-        kept=24,
-    )
+    return text.entry(product(4 * halves), LOST, read=11, kept=24)
 
 
 ENTRIES = (_entry("mma_tf32", 2), _entry("mma_tf32_4", 1))
