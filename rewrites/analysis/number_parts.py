@@ -1,14 +1,17 @@
-"""Parts of a number: a high one of few bits, and a low one, the rest; in arrays of any depth.
+"""Parts of a number: a high one of few bits, and a low one, the rest, or of bfloats three; in
+arrays of any depth.
 
 As floats both are exact: the high one is the bfloat nearest to the number, of eight bits. As
-bfloats, the low one is the bfloat nearest to the rest. As halves, the high one has eleven bits, and
-the low one is 2^11 times the rest, so that it is about as large as the number and keeps its bits.
+bfloats, the low one is the bfloat nearest to the rest. Of three bfloats the middle one is that
+bfloat, and the low one what is left then: eight bits, so that the three make up the whole number.
+As halves, the high one has eleven bits, and the low one is 2^11 times the rest, so that it is about
+as large as the number and keeps its bits.
 """
 
 # key: x number, xs array, t type of the parts
 
 from ir.core.nodes import Binary, Expr, Lam, Lit, MakeTuple, Map, Unary, Var
-from ir.core.terms import lam
+from ir.core.terms import apply, lam
 from ir.core.type_rules import elem_of, type_of
 from ir.core.types import BFLOAT, FLOAT, HALF, Array, Scalar
 from rewrites.analysis.alpha_equality import alike
@@ -45,6 +48,13 @@ def low(x: Expr, t: Scalar = FLOAT) -> Expr:
     return Unary("bfloat", rest) if t == BFLOAT else rest
 
 
+def lowest(x: Expr) -> Expr:
+    """The low part of the float x in three bfloats: what the high and the middle one, the low part
+    of two, leave."""
+    rest = low(x)
+    return Unary("bfloat", Binary("-", rest, high(rest)))
+
+
 def high_part(t: Scalar) -> Lam:
     """The function that gives the high part of a float, of type t."""
     return lam("x", FLOAT, lambda x: high(x, t))
@@ -55,9 +65,19 @@ def low_part(t: Scalar) -> Lam:
     return lam("x", FLOAT, lambda x: low(x, t))
 
 
-def both_parts(t: Scalar) -> Lam:
-    """The function that gives the pair of the high and the low part of a float, of type t."""
-    return lam("x", FLOAT, lambda x: MakeTuple((high(x, t), low(x, t))))
+def parts(t: Scalar, count: int = 2) -> tuple[Lam, ...]:
+    """The functions that give the parts of a float, of type t and from the highest: two, or three
+    bfloats, as `count` says."""
+    assert count == 2 or (count == 3 and t == BFLOAT), (t, count)
+    more = (lam("x", FLOAT, lowest),) if count == 3 else ()
+    return high_part(t), low_part(t), *more
+
+
+def all_parts(t: Scalar, count: int = 2) -> Lam:
+    """The function that gives the tuple of the parts of a float, of type t: two, or three bfloats,
+    as `count` says."""
+    every = parts(t, count)
+    return lam("x", FLOAT, lambda x: MakeTuple(tuple(apply(part, x) for part in every)))
 
 
 HIGH, LOW = high_part(FLOAT), low_part(FLOAT)

@@ -192,6 +192,11 @@ PARTS = Trait(
     "parts",
     "numbers in a high and a low part: three products for one, unsliced chunks added afresh",
 )
+THREE_PARTS = Trait(
+    "three-parts",
+    "numbers in three parts: six products for one, unsliced chunks added afresh",
+    weight=0.25,
+)
 RUNNING = Trait(
     "running", "sums of parts go on from chunk to chunk, and are not begun afresh", weight=0.5
 )
@@ -230,13 +235,13 @@ def _forms(p: Program) -> Iterator[Form]:
     given = {t for param in p.params for t in leaves(param.var.type)} & NUMBERS
     of_bytes = {*of_its_bytes(p, MATRIX)}
     for name in offered(p):
-        whole, in_parts = _ways(MATRIX[name], given)
+        whole, *in_parts = _ways(MATRIX[name], given)
         whole = Parts.WHOLE if name in of_bytes else whole
         for traits, choices in stored_choices(p, VIEWS, 1):
             if not choices.room and whole is not None:
                 made = Matrix(choices, name, parts=whole)
                 yield _form(p, (_instruction(p, made), *traits), made, TUNING)
-        ways = [parts for parts in (whole, in_parts) if parts is not None]
+        ways = [parts for parts in (whole, *in_parts) if parts is not None]
         every = [*filter(_differ, starmap(Chunks, product(ways, *EACH)))]
         for (traits, choices), chunks in product(stored_choices(p, PATCH_VIEWS, 1), every):
             made = Matrix(choices, name, chunks.parts, chunks)
@@ -283,8 +288,8 @@ def _instruction(p: Program, form: Matrix) -> Trait:
             lost = CALLED[name].rounding
         case Parts.NARROW:
             lost = lost_narrowed(name)
-        case Parts.HIGH_AND_LOW:
-            lost = lost_in_parts(name)
+        case Parts.HIGH_AND_LOW | Parts.THREE:
+            lost = lost_in_parts(name, form.parts.count)
     kept = (MATRIX[name], form.parts, form.patch, MOST_SLICES)
     cut = 0.0 if form.split else lost_in_sums(p, *kept)
     word, meaning = name.replace("_", "-"), f"products by the instruction {name}"
@@ -300,30 +305,32 @@ EACH = ((False, True), (False, True), Slices, (False, True), (False, True))
 
 
 def _differ(chunks: Chunks) -> bool:
-    """False if these choices give the same kernel as simpler ones: `running` matters only for high
-    and low parts without slices, and `through` only where all sums of a chunk are spelled out."""
-    fresh = chunks.parts is Parts.HIGH_AND_LOW and chunks.slices is Slices.NONE
+    """False if these choices give the same kernel as simpler ones: `running` matters only for parts
+    of numbers without slices, and `through` only where all sums of a chunk are spelled out."""
+    fresh = chunks.parts.count > 1 and chunks.slices is Slices.NONE
     return (fresh or not chunks.running) and (chunks.spelled or not chunks.through)
 
 
 def _traits(chunks: Chunks) -> tuple[Trait, ...]:
-    in_parts = chunks.parts is Parts.HIGH_AND_LOW
+    in_two, in_three = chunks.parts is Parts.HIGH_AND_LOW, chunks.parts is Parts.THREE
     sliced, by_taps = chunks.slices is not Slices.NONE, chunks.slices is Slices.TAPS
     kept = {AHEAD: chunks.ahead, SPELLED: chunks.spelled, THROUGH: chunks.through}
-    parted = {SLICED: sliced, BY_TAPS: by_taps, PARTS: in_parts, RUNNING: chunks.running}
-    return chosen({**kept, **parted})
+    shared = {SLICED: sliced, BY_TAPS: by_taps}
+    parted = {PARTS: in_two, THREE_PARTS: in_three, RUNNING: chunks.running}
+    return chosen({**kept, **shared, **parted})
 
 
-def _ways(entry: Entry, given: set[Scalar | Vector]) -> tuple[Parts | None, Parts | None]:
+def _ways(entry: Entry, given: set[Scalar | Vector]) -> tuple[Parts | None, ...]:
     """The parts of numbers, of the types `given`, that the instruction `entry` may multiply: first
-    in a way with one product, then in one with three. None for a way that the instruction does not
-    have: numbers that it multiplies exactly need no parts."""
+    in a way with one product, None where it has none, then in ways with several. Numbers that it
+    multiplies exactly need no parts."""
     takes = operand_type(entry.name)
     if takes in (BFLOAT, HALF) and given == {FLOAT}:
-        return Parts.NARROW, Parts.HIGH_AND_LOW
+        more = (Parts.THREE,) if takes == BFLOAT else ()
+        return Parts.NARROW, Parts.HIGH_AND_LOW, *more
     if takes == FLOAT:
-        return Parts.WHOLE, Parts.HIGH_AND_LOW if entry.rounding else None
-    return (Parts.WHOLE if takes in given else None), None
+        return Parts.WHOLE, *((Parts.HIGH_AND_LOW,) if entry.rounding else ())
+    return (Parts.WHOLE if takes in given else None,)
 
 
 def _form(p: Program, traits: tuple[Trait, ...], form: Matrix, tuning: Tuning) -> Form:

@@ -31,7 +31,7 @@ from rewrites.kernels.register_block import (
 )
 from rewrites.kernels.split_reduction import made_apart
 from rewrites.kernels.staged_sums import UNROLLED, Chunks, Slices, patch, staged_sums
-from rewrites.kernels.sums_by_instruction import STEPS, Parts
+from rewrites.kernels.sums_by_instruction import STEPS
 from rewrites.kernels.work_group_slices import slices_in_lanes
 from rewrites.laws.planes import chunks_of_planes, fuse_reduce_zip
 from rewrites.laws.reductions import join_reduce, partial_reduce
@@ -85,7 +85,7 @@ def _whole(entry: Entry, chunks: Chunks, tiles: Nest, sums: int, staged: int) ->
         .then(on_reduction(longest_inside), split_innermost(steps * K, told_as=f"k times {STEPS}"))
         .then(stage("chunks outermost", on_reduction(outside(sums - 1))))
         .then(split_innermost(steps, told_as=STEPS))
-        .then(fresh if chunks.parts is Parts.HIGH_AND_LOW and not chunks.running else skip)
+        .then(fresh if chunks.parts.count > 1 and not chunks.running else skip)
         .into_sum(*TILE)
         .around_chunks("column block", "row block")
         .into_sum("column items", "row items", left=sums + 1)

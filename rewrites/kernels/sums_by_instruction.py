@@ -10,7 +10,7 @@ from ir.core.type_rules import elem_of
 from ir.core.types import FLOAT, Vector
 from ir.instructions.entry import Entry
 from rewrites.analysis.kernel_terms import has_reduction
-from rewrites.analysis.number_parts import both_parts, high_part, low_scale
+from rewrites.analysis.number_parts import all_parts, high_part
 from rewrites.engine.places import of_array, of_function, of_part, of_start
 from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
@@ -38,7 +38,7 @@ from rewrites.number_laws.instructions import (
     reduce_inside_view,
     still_in_lanes,
 )
-from rewrites.number_laws.precision import in_parts, narrowed, operand_type
+from rewrites.number_laws.precision import apart, in_parts, kept_products, narrowed, operand_type
 
 STEPS = "an instruction's steps"  # in names of stages: the products that it adds to a result
 
@@ -49,6 +49,12 @@ class Parts(Enum):
     WHOLE = "numbers as they are"
     NARROW = "the bfloats or halves nearest to them"
     HIGH_AND_LOW = "high and low parts: three products for one"
+    THREE = "high, middle and low parts: six products for one"
+
+    @property
+    def count(self) -> int:
+        """The number of parts in which a number is multiplied."""
+        return {Parts.HIGH_AND_LOW: 2, Parts.THREE: 3}.get(self, 1)
 
     def of_number(self, entry: Entry) -> Lam | None:
         """The function from a float to what the instruction `entry` multiplies instead of it; None
@@ -56,7 +62,7 @@ class Parts(Enum):
         t = operand_type(entry.name)
         if self is Parts.WHOLE:
             return None
-        return high_part(t) if self is Parts.NARROW else both_parts(t)
+        return high_part(t) if self is Parts.NARROW else all_parts(t, self.count)
 
 
 def sums_by_instruction(entry: Entry, parts: Parts = Parts.WHOLE) -> Strategy:
@@ -104,8 +110,8 @@ def _adds(e: Expr) -> bool:
 
 
 def _products(entry: Entry, parts: Parts) -> Strategy:
-    """The strategy that makes a sum of products by the instruction `entry`: once, or, of high and
-    low parts, three times."""
+    """The strategy that makes a sum of products by the instruction `entry`: once, or, of parts of
+    numbers, as often as products of parts are kept."""
     by_it = instruct(name=entry.name)
     if parts is Parts.WHOLE:
         return by_it
@@ -114,11 +120,14 @@ def _products(entry: Entry, parts: Parts) -> Strategy:
     t = operand_type(entry.name)
     if t == FLOAT:
         by_it = instruct(name=entry.name, parts=True)
-    if low_scale(t) == 1.0:
-        return seq(in_parts(name=entry.name), of_start(seq(of_start(by_it), by_it)), by_it)
-    small = seq(of_start(by_it), by_it)
+    parted = in_parts(name=entry.name, count=parts.count)
+    small: Strategy = by_it
+    for _ in kept_products(parts.count)[2:]:
+        small = seq(of_start(small), by_it)
+    if not apart(t, parts.count):
+        return seq(parted, of_start(small), by_it)
     made = seq(of_array(of_part(0, by_it)), of_array(of_part(1, small)), map_inside_view())
-    return seq(in_parts(name=entry.name), made)
+    return seq(parted, made)
 
 
 def _refuse(entry: Entry, e: Expr) -> Rewritten | None:

@@ -1,12 +1,13 @@
-"""Laws of precision: a number as the sum of two with fewer bits, whose products are kept or not, or
-as one with fewer bits.
+"""Laws of precision: a number as the sum of two or three with fewer bits, whose products are kept
+or not, or as one with fewer bits.
 
 The high part of a float is the bfloat nearest to it, which has eight bits; the low part is the
 rest. An instruction that keeps eleven bits of its operands loses nothing of high parts; of a low
 part it loses 2^-9 of what it would lose of the float. For an instruction of bfloats, low parts are
-rounded to bfloats, which loses 2^-9 of them. For an instruction of halves, the high part is the
-half nearest to the float, of eleven bits, and the low part a half, 2^11 times the rest: sums of
-products with low parts are made by themselves, and divided by 2^11 when they are added.
+rounded to bfloats, which loses 2^-9 of them; three bfloats make up the whole float. For an
+instruction of halves, the high part is the half nearest to the float, of eleven bits, and the low
+part a half, 2^11 times the rest. Products with low parts of halves, and those with the lower two of
+three bfloats, are summed up by themselves, and divided by 2^11, of halves, when they are added.
 """
 
 # key: h high part, l low part, x y operands, z initial value, f folding function
@@ -19,7 +20,7 @@ from ir.core.types import BFLOAT, FLOAT, HALF, INT, Array, Scalar, Type, leaves
 from ir.instructions.table import CALLED
 from rewrites.analysis.folds import fold_of, unit
 from rewrites.analysis.matching import Found, instance
-from rewrites.analysis.number_parts import high_part, low_part, low_scale, low_share, mapped
+from rewrites.analysis.number_parts import high_part, low_scale, low_share, mapped, parts
 from rewrites.engine.rule import rule
 from rewrites.laws.vectors import retyped
 
@@ -34,11 +35,13 @@ def operand_type(name: str, operand: int = 0) -> Scalar:
     return t
 
 
-def lost_in_parts(name: str) -> float:
+def lost_in_parts(name: str, count: int = 2) -> float:
     """The number of machine epsilons that a product loses when the named instruction makes it of
-    high and low parts: by leaving out the product of the low parts and, unless parts are floats, by
-    rounding the two low parts."""
+    two parts, or three, as `count` says: by leaving out products of low parts and, where two parts
+    are not floats, by rounding the two low parts. Three bfloats hold all bits of a float."""
     t = operand_type(name)
+    if count == 3:
+        return (2 + low_share(t)) * low_share(t) ** 3 * UNIT
     return low_share(t) ** 2 * UNIT * (1.0 if t == FLOAT else 3.0)
 
 
@@ -49,26 +52,48 @@ def lost_narrowed(name: str) -> float:
 
 
 @rule(
-    "Σ x y  =  Σ h(x) h(y) + Σ h(x) l(y) + Σ l(x) h(y),  x = h(x) + l(x); Σ l(x) l(y) dropped",
+    "Σ x y  =  sum over i + j < n of Σ xᵢ yⱼ,  x = x₀ + … + xₙ₋₁, each a part of few bits; the "
+    "other products of parts dropped",
     rounding=lost_in_parts,
 )
-def in_parts(e: Expr, name: str) -> Expr | None:
+def in_parts(e: Expr, name: str, count: int = 2) -> Expr | None:
     """A term x y + z that the instruction `name` would compute, but for the type of its numbers,
-    floats, becomes three uses of the instruction's program: for low x and high y, high x and low y,
-    and high x and high y. The two small products are added first, or, where low parts are larger
-    than the rests that they stand for, by themselves; the product of the low parts is left out."""
+    floats, becomes several uses of the instruction's program, of parts of x and y: `count` parts of
+    each, two (high and low) or, of bfloats, three.
+
+    Of two there are three products: low x and high y, high x and low y, and high x and high y; of
+    three there are six. The smaller products are added first, or by themselves where `apart` says
+    so; those of still lower parts are left out."""
     found, t = _operands(name, e), operand_type(name)
-    if found is None or t not in (FLOAT, BFLOAT, HALF):
+    if found is None or t not in (FLOAT, BFLOAT, HALF) or (count > 2 and t != BFLOAT):
         return None
-    (x, y, z), high, low = found, high_part(t), low_part(t)
+    (x, y, z), every = found, parts(t, count)
 
-    def added(part: Lam, other: Lam, to: Expr) -> Expr:
-        return apply(CALLED[name].program, MakeTuple((mapped(part, x), mapped(other, y), to)))
+    def added(to: Expr, i: int, j: int) -> Expr:
+        left, right = mapped(every[i], x), mapped(every[j], y)
+        return apply(CALLED[name].program, MakeTuple((left, right, to)))
 
-    if low_scale(t) == 1.0:
-        return added(high, high, added(high, low, added(low, high, z)))
-    small = added(high, low, added(low, high, zeros(z)))
-    return _plus(added(high, high, z), small, 1.0 / low_scale(t))
+    small = zeros(z) if apart(t, count) else z
+    for i, j in kept_products(count)[:-1]:
+        small = added(small, i, j)
+    if not apart(t, count):
+        return added(small, 0, 0)
+    return _plus(added(z, 0, 0), small, 1.0 / low_scale(t))
+
+
+def kept_products(count: int) -> list[tuple[int, int]]:
+    """The numbers of the parts of two numbers, in `count` parts each, whose products are kept: the
+    smallest product first, that of the high parts last."""
+    every = [(i, n - i) for n in range(count) for i in range(n + 1)]
+    return every[::-1]
+
+
+def apart(t: Scalar, count: int) -> bool:
+    """True if products with parts that are not high are summed up by themselves, and added by an
+    ordinary addition: where low parts are larger than the rests that they stand for, and where
+    `count`, the number of parts, is three, as additions by instructions would lose more than the
+    third part holds."""
+    return low_scale(t) != 1.0 or count > 2
 
 
 def zeros(like: Expr) -> Expr:

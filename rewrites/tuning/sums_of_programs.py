@@ -8,7 +8,6 @@ from math import ceil, prod
 
 from ir.core.nodes import Expr, Program
 from ir.instructions.entry import Entry
-from rewrites.analysis.number_parts import low_scale
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten
 from rewrites.engine.strategy import attempt, seq, skip
@@ -17,7 +16,7 @@ from rewrites.kernels.staged_sums import Chunks, Slices
 from rewrites.kernels.sums_by_instruction import Parts
 from rewrites.nest.normal_form import normalise
 from rewrites.nest.spine import kernels
-from rewrites.number_laws.precision import UNIT, operand_type
+from rewrites.number_laws.precision import UNIT, apart, kept_products, operand_type
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.tuning.family import parameter_names
 
@@ -70,10 +69,10 @@ def _additions(
         steps = ceil(steps / slices)
     elif chunks is not None and chunks.slices is Slices.TAPS:
         steps = ceil(steps / slices / min(_shorter(sums), default=1))
-    elif chunks is not None and parts is Parts.HIGH_AND_LOW and not chunks.running:
+    elif chunks is not None and parts.count > 1 and not chunks.running:
         steps = taps * entry.steps
-    together = parts is Parts.HIGH_AND_LOW and low_scale(operand_type(entry.name)) == 1.0
-    return ceil(steps / entry.steps) * (3 if together else 1)
+    alone = parts.count == 1 or apart(operand_type(entry.name), parts.count)
+    return ceil(steps / entry.steps) * (1 if alone else len(kept_products(parts.count)))
 
 
 def _shorter(sums: tuple[int, ...]) -> list[int]:

@@ -338,6 +338,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (precision.in_parts, {"name": "mma_tf32"}, PRODUCTS, PRODUCT.format("s - x * y")),
     (precision.in_parts, {"name": "mma_tf32"}, BOTH, "dot(xs, ys)"),
     (precision.in_parts, {"name": "mma_f16"}, PRODUCTS, PRODUCT.format("s + x * y")),
+    (precision.in_parts, {"name": "mma_tf32", "count": 3}, PRODUCTS, PRODUCT.format("s + x * y")),
     (precision.narrowed, {"name": "mma_bf16"}, WIDE, PRODUCT.format("s - x * y")),
     (precision.narrowed, {"name": "mma_tf32"}, PRODUCTS, PRODUCT.format("s + x * y")),
     # functions of what is read: read as it is too, padded by other numbers, free variables

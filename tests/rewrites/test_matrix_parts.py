@@ -46,6 +46,17 @@ PROGRAMS = {
         "mma-f16 patch relaid ahead sliced by-taps parts",
     ),
     "one half": ("matmul.lift", {"M": 40, "N": 24, "K": 32}, "mma-f16 patch"),
+    "three parts": ("vgg.lift", {"C": 16, "W": 8, "M": 16}, "mma-bf16 patch relaid three-parts"),
+    "three parts in slices": (
+        "vgg.lift",
+        {"C": 32, "W": 5, "M": 16},
+        "mma-bf16 patch relaid ahead sliced by-taps three-parts",
+    ),
+    "three parts of a product": (
+        "matmul.lift",
+        {"M": 16, "N": 24, "K": 64},
+        "mma-bf16 patch three-parts running",
+    ),
     "ahead": ("vgg.lift", {"C": 64, "W": 4, "M": 16}, "mma-bf16 patch relaid ahead sliced parts"),
     "with a stride": ("conv2d.lift", {"C": 16, "W": 9, "H": 8, "M": 16}, "intel-bf16 patch parts"),
     "dilated": ("dilated.lift", {"C": 16, "W": 7, "H": 6, "M": 16}, "mma-bf16 patch relaid"),
@@ -209,6 +220,7 @@ def test_what_additions_cut_off_is_known() -> None:
     todo = tasks(long, H200, families=("matrix",), budget=9**9, seed=1, max_error=1e-5, largest=9)
     found = {task.form.name for task in todo}
     assert {"mma-bf16 patch parts", "mma-f16 patch parts running"} <= found
+    assert "mma-bf16 patch three-parts" in found
     assert "mma-bf16 patch parts running" not in found
 
 
@@ -217,6 +229,7 @@ def test_what_additions_cut_off_is_known() -> None:
     [
         ("mma-bf16 patch", 1e-3, 4e-3),
         ("mma-bf16 patch parts", 1e-7, 1e-5),
+        ("mma-bf16 patch three-parts", 1e-9, 3e-7),
         ("mma-f16 patch", 1e-4, 5e-4),
         ("mma-f16 patch parts", 1e-9, 5e-7),
     ],

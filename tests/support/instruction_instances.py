@@ -29,7 +29,7 @@ from ir.instructions.table import ACROSS, MATRIX
 from rewrites.analysis.number_parts import (
     HIGH,
     LOW,
-    both_parts,
+    all_parts,
     high_part,
     low_part,
     mapped,
@@ -68,6 +68,14 @@ def a_product(*names: str) -> Callable[[Terms], Instance]:
     return draw
 
 
+def in_two_or_three(g: Terms) -> Instance:
+    """A random term in which floats are multiplied as an instruction would multiply others; and the
+    arguments of the law of parts: the instruction's name, and how many parts a number has."""
+    e, given = a_product("mma_tf32", "mma_bf16", "mma_f16")(g)
+    three = given["name"] == "mma_bf16" and g.rng.random() < 0.5
+    return e, {**given, **({"count": 3} if three else {})}
+
+
 def _operands(g: Terms, program: Lam) -> tuple[Expr, ...]:
     """A random matrix for each variable of an instruction's program."""
     matrices = (array_of(v) for v in variables(program.pattern))
@@ -79,7 +87,8 @@ def a_function(g: Terms) -> Lam:
     other = lam("x", FLOAT, lambda x: Binary(g.one_of("*", "max"), x, g.literal(FLOAT)))
     pair = lam("x", FLOAT, lambda x: MakeTuple((Unary("neg", x), Binary("*", x, x))))
     t = g.one_of(FLOAT, BFLOAT, HALF)
-    return g.one_of(other, pair, high_part(t), low_part(t), both_parts(t))
+    three = all_parts(BFLOAT, 3)
+    return g.one_of(other, pair, high_part(t), low_part(t), all_parts(t), three)
 
 
 def of_each_number(g: Terms) -> Instance:
@@ -191,7 +200,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     instructions.lanes_open: results_of_an_instruction,
     instructions.reduce_inside_view: plain(seen_through_a_view),
     instructions.map_inside_view: plain(one_by_one),
-    precision.in_parts: a_product("mma_tf32", "mma_bf16", "mma_f16"),
+    precision.in_parts: in_two_or_three,
     precision.narrowed: a_product("mma_bf16", "mma_f16"),
     functions.let_mapped: of_each_number,
     functions.map_after_view: plain(seen_after),
