@@ -15,6 +15,7 @@ from codegen.memory.barriers import with_barriers
 from codegen.memory.copied_variables import without_copied_variables
 from codegen.memory.local_buffers import with_shared_locals
 from codegen.memory.narrow_reals import computed_as_floats
+from codegen.memory.unread_memory import without_unread_memory
 from codegen.opencl.print_kernel import print_kernel, print_kernel_in_bytes
 from codegen.plan import Buffer, Plan, Role
 from codegen.plan import Kernel as Launch
@@ -158,7 +159,7 @@ def _emitted(
         work.groups,
         body,
     )
-    return with_barriers(with_shared_locals(kernel))
+    return with_barriers(with_shared_locals(without_unread_memory(kernel)))
 
 
 def _plan(

@@ -10,6 +10,7 @@ results by index across kernels, where one name may have two ranges.
 Key: x y indices, k l coefficients, c constant, d divisor.
 """
 
+from collections.abc import Iterator
 from dataclasses import field
 
 from codegen.index import division as divide
@@ -155,6 +156,14 @@ def operands_of(atom: Atom) -> tuple[Index, ...]:
             return tuple(map(from_atom, factors))
         case Var():
             return ()
+
+
+def inner_atoms(index: Index) -> Iterator[Atom]:
+    """The atoms of an index, and all atoms inside them."""
+    for atom, _ in index.terms:
+        yield atom
+        for operand in operands_of(atom):
+            yield from inner_atoms(operand)
 
 
 def _plus(x: Index, y: Index) -> Index:

@@ -232,7 +232,8 @@ class _Placer:
         access.
 
         Two writes are no conflict: the proof of races excludes that they meet in a cell, unless a
-        read of that cell comes between them, which then is a conflict with each.
+        read of that cell comes between them, which then is a conflict with each. Buffers that share
+        memory are read, each before the next is written.
         """
         if p.memory is not a.memory or p.writes == a.writes:
             return False

@@ -9,6 +9,7 @@ negative, so an operand that may be is first shifted by a multiple of the diviso
 
 from collections.abc import Iterator, Mapping
 
+from codegen.index.assumptions import grounds_first
 from codegen.index.atoms import Assume, Atom, Max, Min, Product, Quot, Rem, Var
 from codegen.index.condition import ALWAYS, NEVER, Condition
 from codegen.index.index import Index, Term, shifted, summed
@@ -35,14 +36,15 @@ def to_c_anywhere(index: Index, names: Names, wide: bool) -> str:
 
 def condition_to_c(condition: Condition, names: Names | None = None, wide: bool = False) -> str:
     """The text of a condition as comparisons joined by `&&`, of `int`s, or of `long`s if `wide`,
-    each with only additions on its sides; `names` gives texts of atoms."""
+    each with only additions on its sides, after those that ensure what it assumes; `names` gives
+    texts of atoms."""
     spelling = _Spelling(names or {}, wide)
     if condition in (ALWAYS, NEVER):
         return "1" if condition == ALWAYS else "0"
-    comparisons = sorted(map(_sides, condition.parts), key=lambda sides: sides[1], reverse=True)
+    ordered = sorted(condition.parts, key=lambda part: _sides(part)[1], reverse=True)
     return " && ".join(
         f"{_sum(left, spelling)} {sign} {_sum(right, spelling)}"
-        for left, sign, right in comparisons
+        for left, sign, right in map(_sides, grounds_first(ordered))
     )
 
 

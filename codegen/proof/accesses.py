@@ -1,12 +1,12 @@
 """The footprint of a kernel on memory: its accesses, with the loops, branches and barriers around
 them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from codegen.index.atoms import Assume, Atom
+from codegen.index.atoms import Assume
 from codegen.index.condition import Condition
-from codegen.index.index import Index, operands_of
+from codegen.index.index import Index
 from codegen.proof.verdicts import Kind
 from codegen.tree.statements import Memory, Space
 from ir.core.frozen import distinct
@@ -146,14 +146,6 @@ def parts_of(node: Node) -> tuple[Node, ...]:
             return (body,)
         case Touch() | Meet() | Awaits() | Gather():
             return ()
-
-
-def inner_atoms(index: Index) -> Iterator[Atom]:
-    """The atoms of an index, and all atoms inside them."""
-    for atom, _ in index.terms:
-        yield atom
-        for operand in operands_of(atom):
-            yield from inner_atoms(operand)
 
 
 def inside(branch: Branch) -> Where:

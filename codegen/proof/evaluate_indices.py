@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.index.atoms import Atom, Max, Min, Product, Quot, Rem, Var
-from codegen.index.index import Index, operands_of
-from codegen.proof.accesses import inner_atoms
+from codegen.index.index import Index, inner_atoms, operands_of
 
 Array = NDArray[np.int64]
 Grid = Mapping[str, Array]

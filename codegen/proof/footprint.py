@@ -8,9 +8,10 @@ group · local size + local id.
 
 from dataclasses import dataclass, field, replace
 
+from codegen.index.assumptions import each_with_its_grounds
 from codegen.index.atoms import Assume, Var
 from codegen.index.condition import Condition, substitute_in
-from codegen.index.index import Index, var
+from codegen.index.index import Index, inner_atoms, var
 from codegen.index.substitute import substitute
 from codegen.proof.accesses import (
     Access,
@@ -25,7 +26,6 @@ from codegen.proof.accesses import (
     Sequence,
     Touch,
     Where,
-    inner_atoms,
     without,
 )
 from codegen.tree.statements import (
@@ -202,9 +202,7 @@ class _Walker:
         """
         if self.found.respelled:
             c = substitute_in(c, self.found.respelled)
-        assumed = [_assumptions(part) for part in c.parts]
-        for part, mine in zip(c.parts, assumed, strict=True):
-            less = [q for q, theirs in zip(c.parts, assumed, strict=True) if _is_less(theirs, mine)]
+        for part, less in each_with_its_grounds(c.parts):
             inside = replace(where, given=(*where.given, *less)) if less else where
             self._look_into(part, inside, text)
         return c
@@ -228,27 +226,6 @@ class _Walker:
             self.found.strangers.append(f"{name} is no loop variable and no id here")
         elif (lo is not None and lo > 0) or (hi is not None and hi < count - 1):
             self.found.strangers.append(f"{name} is taken for {lo} … {hi}, is 0 … {count - 1}")
-
-
-def _assumptions(part: Index) -> frozenset[Assume]:
-    return frozenset(atom for atom in inner_atoms(part) if isinstance(atom, Assume))
-
-
-def _is_less(a: frozenset[Assume], b: frozenset[Assume]) -> bool:
-    """True if b assumes all that a assumes, and more. Example: 0 ≤ i < 4 is less than 1 ≤ i < 3."""
-    return _follows(a, b) and not _follows(b, a)
-
-
-def _follows(a: frozenset[Assume], b: frozenset[Assume]) -> bool:
-    return all(any(_implies(given, each) for given in b) for each in a)
-
-
-def _implies(given: Assume, each: Assume) -> bool:
-    return (
-        given.index.key == each.index.key
-        and (each.lo is None or (given.lo is not None and given.lo >= each.lo))
-        and (each.hi is None or (given.hi is not None and given.hi <= each.hi))
-    )
 
 
 def _cell(memory: Memory, index: Index, half: Index | None) -> str:

@@ -658,6 +658,8 @@ def test_texts() -> None:
     assert condition_to_c(less(h, w)) == "h < w"
     assert condition_to_c(at_least(h, w)) == "h >= w"
     assert (condition_to_c(ALWAYS), condition_to_c(NEVER)) == ("1", "0")
+    twice = assume(2 * h, 0, 6)
+    assert condition_to_c(both(at_least(twice // 3, 1), less(h, 4))) == "h < 4 && (h * 2) / 3 >= 1"
 
 
 def test_a_part_that_has_a_name_is_spelled_by_it() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from codegen.compile import generate
+from codegen.demand_proofs import demand_proofs
 from codegen.proof.prove import prove
 from codegen.proof.verdicts import Kind, Proved
 from codegen.tree.statements import (
@@ -76,6 +77,22 @@ product(at : [[float]M]K, b : [[float]N]K) =
 where M = 16, N = 8, K = 8
 """
 
+HALF_OF_PAIRS = """
+halves(xs : [float]32) =
+  join(mapWorkgroup(0)(tile ->
+      let pairs = toLocal(mapLocal(0)(x -> (x, x * 2.0), tile))
+      let more = toLocal(reorder(i -> 15 - i, mapLocal(0)(x -> x + 1.0, tile)))
+      mapLocal(0)((pair, x) -> pair.1 + x, zip(reorder(i -> 15 - i, pairs), more)),
+    split(16, xs)))
+"""
+
+ENDS = """
+ends(xs : [float]2) =
+  mapGlobal(0)(x -> x,
+    pad(0, 1, 0.0, join(map(x -> generate(3, i -> x), reorder(i -> 2 - i,
+      pad(0, -1, 0.0, join(map(x -> pad(0, 1, 0.0, generate(1, i -> x)), xs))))))))
+"""
+
 PROGRAMS = {
     "blur": BLUR,
     "total": TOTAL,
@@ -101,6 +118,19 @@ def test_lowered_programs_are_proved_and_the_simulator_agrees(name: str) -> None
         proof = prove(kernel)
         assert proof.ok, proof.summary()
         assert not faults(kernel)
+
+
+def test_what_a_group_makes_and_never_reads_is_not_made() -> None:
+    generated = generate(parse(HALF_OF_PAIRS))
+    demand_proofs(generated)
+    tiles = {"pairs_0_", "pairs_1_", "more_"}
+    assert {name for name in tiles if name in generated.plan.source} == {"pairs_1_", "more_"}
+
+
+def test_a_comparison_that_makes_assumptions_comes_after_those_that_ensure_them() -> None:
+    generated = generate(parse(ENDS))
+    demand_proofs(generated)
+    assert "gid0 < 9 && (2 - part) % 2 < 1 ?" in generated.plan.source
 
 
 VGG_7 = {"C": 128, "W": 112, "H": 112, "M": 128}

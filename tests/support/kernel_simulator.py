@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 
 from codegen.index.atoms import Assume
 from codegen.index.condition import Condition, holds
-from codegen.index.index import Index
+from codegen.index.index import Index, inner_atoms
 from codegen.index.substitute import evaluate
-from codegen.proof.accesses import inner_atoms
 from codegen.tree.statements import (
     Barrier,
     Block,
