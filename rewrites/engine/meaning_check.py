@@ -20,7 +20,7 @@ from ir.core.types import is_whole
 from ir.errors import IllTyped
 from ir.meaning.inputs import Data, known, random_inputs
 from ir.meaning.interpret import evaluate
-from rewrites.engine.rule import Derivation
+from rewrites.engine.rule import DOUBLES, Derivation, roundings
 from rewrites.engine.small_sizes import Values, types_of
 
 Floats = NDArray[np.float64]
@@ -47,7 +47,7 @@ def check(p: Program, d: Derivation, values: Values, seed: int = 0) -> Checked:
     inputs = random_inputs(p, seed)
     expected = evaluate(p, inputs)
     lost = inexact(p, expected)
-    known = accumulate((step.rounding for step in d.steps), initial=lost)
+    known = accumulate(roundings(d.steps, DOUBLES), initial=lost)
     terms = enumerate(zip(d.terms(), known, strict=True))
     found = ((i, _meaning(p, e, values, inputs), r) for i, (e, r) in terms)
     wrong = (i for i, data, r in found if data is None or not same_data(expected, data, r))
@@ -58,8 +58,8 @@ def means_the_same(p: Program, e: Expr, values: Values, seed: int, rounding: flo
     """True if e computes what the body of p does, with these values of the parameters, on random
     whole numbers drawn with `seed`.
 
-    `rounding` is the known error of e, in machine epsilons. If it is 0, and the program makes only
-    whole numbers from whole numbers, the results must be equal.
+    `rounding` is the known error of e, in machine epsilons of doubles. If it is 0, and the program
+    makes only whole numbers from whole numbers, the results must be equal.
     """
     inputs = random_inputs(p, seed)
     expected, found = evaluate(p, inputs), _meaning(p, e, values, inputs)

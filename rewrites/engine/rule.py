@@ -3,8 +3,9 @@ a list of such uses."""
 
 # key: e term, s strategy, p place
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 from types import UnionType
 
 from ir.core.nodes import Edge, Expr, Lam, Level
@@ -19,6 +20,9 @@ Argument = Size | str | bool | Expr | Level | Edge | tuple[int, ...]
 Place = tuple[int, ...]
 
 
+DOUBLES = 2.0**29
+"""The machine epsilons of a double that one of a float has."""
+
 Rounding = float | Callable[..., float]
 
 
@@ -28,13 +32,17 @@ class Rule:
     None where it does not apply.
 
     `rounding`: the law holds of numbers, and in floating point its right side may differ by so many
-    machine epsilons, relative in norm; it may depend on the rule's arguments. `looks_at`: the types
-    of nodes at which the law may apply; `rewrite` is called at no others.
+    machine epsilons, relative in norm; it may depend on the rule's arguments. `growth`: by how much
+    the law, a fast algorithm, makes errors of the products grow that it leaves. `of_products`: the
+    rounding is one of products, and grows with them. `looks_at`: the types of nodes at which the
+    law may apply; `rewrite` is called at no others.
     """
 
     law: str
     rewrite: Callable[..., Expr | None]
     rounding: Rounding = 0.0
+    growth: Rounding = 1.0  # of errors of the products that the law leaves
+    of_products: bool = False  # the rounding is one of products
     looks_at: type[Expr] | UnionType = Expr
 
     def __call__(self, **arguments: Argument) -> "Use":
@@ -84,8 +92,32 @@ class Step:
     def rounding(self) -> float:
         """The known error of this step: by how many machine epsilons, in norm, it may change
         floating-point results."""
-        known = self.rule.rounding
+        return self._known(self.rule.rounding)
+
+    @property
+    def growth(self) -> float:
+        """The factor by which this step makes errors of the products grow that it leaves."""
+        return self._known(self.rule.growth)
+
+    def _known(self, known: Rounding) -> float:
         return known(**dict(self.arguments)) if callable(known) else known
+
+
+def roundings(steps: Iterable[Step], wider: float = 1.0) -> Iterator[float]:
+    """The known error that each of the steps of a derivation adds, in machine epsilons of the norm,
+    where terms are computed in numbers whose epsilon is `wider` times smaller than a float's.
+
+    Errors of products grow by the algorithms that leave these. One law is used in kernels of their
+    own, and so the largest growth of its uses counts; different laws may be used in each other's
+    products. Whole numbers become fractions by such algorithms, and what factors of few bits lose
+    of fractions is lost in wider numbers, too.
+    """
+    grown: dict[Rule, float] = {}
+    for step in steps:
+        lost_in_any = step.rule.of_products and grown
+        yield step.rounding * (wider * prod(grown.values()) if lost_in_any else 1.0)
+        if step.growth != 1.0:
+            grown[step.rule] = max(grown.get(step.rule, 1.0), step.growth)
 
 
 Rewritten = tuple[Expr, tuple[Step, ...]]
@@ -97,10 +129,16 @@ class Unsound(Exception):
     not give the recorded term: a bug in the rule."""
 
 
-def rule(law: str, rounding: Rounding = 0.0) -> Callable[[Callable[..., Expr | None]], Rule]:
+def rule(
+    law: str, rounding: Rounding = 0.0, growth: Rounding = 1.0, of_products: bool = False
+) -> Callable[[Callable[..., Expr | None]], Rule]:
     """A decorator that turns a function from a term to a term, or None, into a rule with this law;
-    `rounding` is the rule's."""
-    return lambda rewrite: Rule(law, rewrite, rounding, rewrite.__annotations__["e"])
+    the other arguments are fields of the rule."""
+
+    def made(rewrite: Callable[..., Expr | None]) -> Rule:
+        return Rule(law, rewrite, rounding, growth, of_products, rewrite.__annotations__["e"])
+
+    return made
 
 
 def apply_rule(r: Rule, arguments: Mapping[str, Argument], e: Expr) -> Rewritten | None:
@@ -144,7 +182,13 @@ class Derivation:
     def rounding(self) -> float:
         """The known error of `end` relative to `start`, in machine epsilons of the norm; 0 where it
         is exact."""
-        return sum(step.rounding for step in self.steps)
+        return sum(roundings(self.steps))
+
+    @property
+    def rounding_in_doubles(self) -> float:
+        """The known error of `end` relative to `start` where both are computed in doubles from
+        whole numbers, in machine epsilons of doubles."""
+        return sum(roundings(self.steps, DOUBLES))
 
     def terms(self) -> Iterator[Expr]:
         """The whole term before the first step, and after each one."""

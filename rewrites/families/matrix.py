@@ -43,6 +43,7 @@ from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.stored_views import Choices, Windows, prepare
 from rewrites.transforms.stored_tiles import tiles_of_sums
 from rewrites.transforms.sums_over_tiles import by_numbered_tiles, over_lines
+from rewrites.tuning.algorithm_growth import Growth
 from rewrites.tuning.bytes_multiplied import of_its_bytes
 from rewrites.tuning.family import (
     Family,
@@ -56,7 +57,7 @@ from rewrites.tuning.family import (
 from rewrites.tuning.matrix_tuning import MOST_SLICES, TUNING, of_patches
 from rewrites.tuning.offered_instructions import offered
 from rewrites.tuning.stored_forms import AHEAD, PADDED_VIEWS, Views, chosen, stored_choices
-from rewrites.tuning.sums_of_programs import lost_in_sums
+from rewrites.tuning.sums_of_programs import lost_in_sums, sums_of
 
 TR, TC, SR, SC, S = map(named, ("tr", "tc", "sr", "sc", "s"))
 
@@ -228,24 +229,25 @@ TILES = {
     )
     for side, weight in _OFTEN.items()
 }
+WITHOUT = Growth()  # no algorithm around products
 NUMBERS = frozenset({FLOAT, HALF, BFLOAT})
 
 
 def _forms(p: Program) -> Iterator[Form]:
     given = {t for param in p.params for t in leaves(param.var.type)} & NUMBERS
-    of_bytes = {*of_its_bytes(p, MATRIX)}
+    of_bytes, sums = {*of_its_bytes(p, MATRIX)}, sums_of(p)
     for name in offered(p):
-        whole, *in_parts = _ways(MATRIX[name], given)
+        whole, *in_parts = ways(MATRIX[name], given)
         whole = Parts.WHOLE if name in of_bytes else whole
         for traits, choices in stored_choices(p, VIEWS, 1):
             if not choices.room and whole is not None:
                 made = Matrix(choices, name, parts=whole)
-                yield _form(p, (_instruction(p, made), *traits), made, TUNING)
-        ways = [parts for parts in (whole, *in_parts) if parts is not None]
-        every = [*filter(_differ, starmap(Chunks, product(ways, *EACH)))]
+                yield _form(p, (by_instruction(sums, made), *traits), made, TUNING)
+        kinds = [parts for parts in (whole, *in_parts) if parts is not None]
+        every = [*filter(differ, starmap(Chunks, product(kinds, *EACH)))]
         for (traits, choices), chunks in product(stored_choices(p, PATCH_VIEWS, 1), every):
             made = Matrix(choices, name, chunks.parts, chunks)
-            more = (_instruction(p, made), PATCH, *traits, *_traits(chunks))
+            more = (by_instruction(sums, made), PATCH, *traits, *chunk_traits(chunks))
             yield _form(p, more, made, of_patches(name, chunks.slices))
         yield from _in_runs(p, name, every)
 
@@ -256,14 +258,14 @@ def _in_runs(p: Program, name: str, every: Sequence[Chunks]) -> Iterator[Form]:
     Sums over images are sums over their tiles, and may be split."""
     if constant_names(p):
         return
-    sides = TILES if _has_long_sums(p) else ()
-    ways = [(None, False, True), *((s, *kept) for s in sides for kept in STORED_TILES)]
-    for (tiles, tiled, laid), chunks, split in product(ways, every, (False, True)):
+    sides, sums = TILES if _has_long_sums(p) else (), sums_of(p)
+    kinds = [(None, False, True), *((s, *kept) for s in sides for kept in STORED_TILES)]
+    for (tiles, tiled, laid), chunks, split in product(kinds, every, (False, True)):
         choices = Choices(relaid=parameter_names(p)) if tiles is None else Choices()
         made = Matrix(choices, name, chunks.parts, chunks, tiles, split, tiled, laid)
         ours = () if tiles is None else (TILES[tiles],)
         stored = chosen({TILED: tiled, LAID: laid, STORED_PARTS: split})
-        more = (_instruction(p, made), PATCH, *ours, *stored, *_traits(chunks))
+        more = (by_instruction(sums, made), PATCH, *ours, *stored, *chunk_traits(chunks))
         yield _form(p, more, made, of_patches(name, chunks.slices))
 
 
@@ -278,9 +280,12 @@ def _has_long_sums(p: Program) -> bool:
         return False
 
 
-def _instruction(p: Program, form: Matrix) -> Trait:
-    """The trait which says that a form makes a program's products by its instruction, and how much
-    precision they and their sums lose by it. Of parts of sums, which a second kernel adds, the
+def by_instruction(
+    sums: frozenset[tuple[int, ...]], form: Matrix, grown: Growth = WITHOUT
+) -> Trait:
+    """The trait which says that a form makes products by its instruction, and how much precision
+    they and their sums lose by it, `grown` by an algorithm around them. `sums` are the lengths of
+    the sums inside each other of each kernel. Of parts of sums, which a second kernel adds, the
     length is a parameter, and what they lose is not known here."""
     name = form.instruction
     match form.parts:
@@ -291,27 +296,27 @@ def _instruction(p: Program, form: Matrix) -> Trait:
         case Parts.HIGH_AND_LOW | Parts.THREE:
             lost = lost_in_parts(name, form.parts.count)
     kept = (MATRIX[name], form.parts, form.patch, MOST_SLICES)
-    cut = 0.0 if form.split else lost_in_sums(p, *kept)
+    cut = 0.0 if form.split else lost_in_sums(sums, *kept) * grown.errors
     word, meaning = name.replace("_", "-"), f"products by the instruction {name}"
     if cut:
         meaning += f"; sums lose about {cut:.1e} more"
     halves = operand_type(name) == HALF and form.parts is not Parts.WHOLE
-    largest = LARGEST[HALF.name] if halves else inf
-    loses = lost / UNIT
+    largest = LARGEST[HALF.name] / grown.numbers if halves else inf
+    loses = lost / UNIT * grown.errors
     return Trait(word, meaning, instruction=name, loses=loses, loses_in_sums=cut, largest=largest)
 
 
 EACH = ((False, True), (False, True), Slices, (False, True), (False, True))
 
 
-def _differ(chunks: Chunks) -> bool:
+def differ(chunks: Chunks) -> bool:
     """False if these choices give the same kernel as simpler ones: `running` matters only for parts
     of numbers without slices, and `through` only where all sums of a chunk are spelled out."""
     fresh = chunks.parts.count > 1 and chunks.slices is Slices.NONE
     return (fresh or not chunks.running) and (chunks.spelled or not chunks.through)
 
 
-def _traits(chunks: Chunks) -> tuple[Trait, ...]:
+def chunk_traits(chunks: Chunks) -> tuple[Trait, ...]:
     in_two, in_three = chunks.parts is Parts.HIGH_AND_LOW, chunks.parts is Parts.THREE
     sliced, by_taps = chunks.slices is not Slices.NONE, chunks.slices is Slices.TAPS
     kept = {AHEAD: chunks.ahead, SPELLED: chunks.spelled, THROUGH: chunks.through}
@@ -320,7 +325,7 @@ def _traits(chunks: Chunks) -> tuple[Trait, ...]:
     return chosen({**kept, **shared, **parted})
 
 
-def _ways(entry: Entry, given: set[Scalar | Vector]) -> tuple[Parts | None, ...]:
+def ways(entry: Entry, given: set[Scalar | Vector]) -> tuple[Parts | None, ...]:
     """The parts of numbers, of the types `given`, that the instruction `entry` may multiply: first
     in a way with one product, None where it has none, then in ways with several. Numbers that it
     multiplies exactly need no parts."""

@@ -21,6 +21,9 @@ from rewrites.engine.strategy import attempt, seq, skip
 from rewrites.families.blocked import BLOCKED, Blocked
 from rewrites.families.blocked import TUNING as BLOCKED_TUNING
 from rewrites.families.blocked import kernel as blocked_kernel
+from rewrites.families.matrix import Matrix
+from rewrites.families.matrix import kernel as matrix_kernel
+from rewrites.families.matrix_products import products_by_instructions, rows_in_lanes
 from rewrites.families.registers import REGISTERS, Registers
 from rewrites.families.registers import TUNING as REGISTERS_TUNING
 from rewrites.families.registers import kernel as registers_kernel
@@ -53,11 +56,12 @@ from rewrites.transforms.tile_transforms import (
     transformed_tiles,
     two_stages,
 )
+from rewrites.tuning.algorithm_growth import of_tiles
 from rewrites.tuning.family import Family, Form, Trait, Tuning, Way, parameter_names
 from rewrites.tuning.family import Products as Made
 from rewrites.tuning.stored_forms import AHEAD, ITEMS, chosen
 
-Products = Registers | Blocked | Fused
+Products = Registers | Blocked | Matrix | Fused
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +157,20 @@ def _stages(params: frozenset[str], form: Products, w: Windowed, lanes: Lanes) -
     stored transforms go over `lanes`."""
     if isinstance(form, Fused):
         return _fused(form, w)
+    if isinstance(form, Matrix):
+        return stored_stages(rows_in_lanes(form), w, Lanes())
     return stored_stages(form.choices.panel, w, Lanes() if w.own else lanes)
 
 
-def product_kernel(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewritten | None:
+def product_kernel(
+    params: frozenset[str], form: Registers | Blocked | Matrix, e: Expr
+) -> Rewritten | None:
     """The kernel e, which is no transform and not lowered yet, lowered by the family of `form`.
     `params` are the names of the program's parameters."""
     if isinstance(form, Registers):
         return registers_kernel(params, form, e)
+    if isinstance(form, Matrix):
+        return matrix_kernel(form, e)
     return blocked_kernel(params, form, e)
 
 
@@ -206,6 +216,9 @@ def _forms(p: Program) -> Iterator[Form]:
             yield _form(p, Winograd(m, Fused(panel, whole=whole)), REGISTERS_TUNING, *traits)
     for m in (2, 4, 6):
         yield _form(p, Winograd(m, None), REGISTERS_TUNING, ELEMENTWISE)
+    for m in (2, 4):  # transforms of larger tiles make too much of what instructions lose
+        for traits, by_instruction, tuning in products_by_instructions(p, of_tiles(p, m)):
+            yield _form(p, Winograd(m, by_instruction), tuning, *traits)
 
 
 def _form(p: Program, form: Winograd, tuning: Tuning, *traits: Trait) -> Form:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import count, islice
-from math import lcm, prod
+from math import lcm, prod, sqrt
 from re import findall
 
 from rewrites.fast_algorithms.matrix_factors import is_power, rides
@@ -56,6 +56,19 @@ class Bilinear:
         sizes = [_sum(g) * _sum(b) for g, b in zip(self.g, self.b, strict=True)]
         return float(max(_weighted(row, sizes) / self._direct(row) for row in self.a))
 
+    def mean_amplification(self) -> float:
+        """The mean growth of errors by this algorithm, in norm, where data and errors are random
+        numbers of both signs: the root of Σ A² |G|² |B|² over all results, divided by Σ |T|, for
+        tensors T of zeros, ones and minus ones."""
+        sizes = [_squares(g) * _squares(b) for g, b in zip(self.g, self.b, strict=True)]
+        made = sum(_weighted([x * x for x in row], sizes) for row in self.a)
+        return sqrt(made / sum(map(self._direct, self.a)))
+
+    def largest_growth(self) -> float:
+        """The factor by which numbers that the algorithm multiplies may be larger than its
+        operands."""
+        return float(max(_sum(row) for row in (*self.g, *self.b)))
+
     def _direct(self, row: Sequence[Fraction]) -> Fraction:
         cells = (
             sum((x * g[i] * b[j] for x, g, b in zip(row, self.g, self.b, strict=True)), Fraction(0))
@@ -67,6 +80,10 @@ class Bilinear:
 
 def _sum(xs: Sequence[Fraction]) -> Fraction:
     return sum(map(abs, xs), Fraction(0))
+
+
+def _squares(xs: Sequence[Fraction]) -> Fraction:
+    return sum((x * x for x in xs), Fraction(0))
 
 
 def _weighted(row: Sequence[Fraction], sizes: Sequence[Fraction]) -> Fraction:

@@ -21,6 +21,7 @@ from rewrites.laws.views import swapped
     "map (x -> map (y -> reduce 0 (+ *) (zip x y)) ys) xs  =  blocks joined . A [(G xs') ⊗ (B ys')]"
     ",  xs' and ys' in 2 × 2 blocks, ⊗ the product of matrices",
     rounding=2 * strassen().amplification(),
+    growth=strassen().amplification(),
 )
 def fewer_blocks(e: Expr) -> Expr | None:
     """A matrix product with even sides becomes seven products of blocks of half its size

@@ -43,6 +43,7 @@ from rewrites.laws.views import swapped
     "map (x -> map (y -> reduce 0 (acc + z w) (zip x y)) ys) xs  =  A [(G xs') ⊗ (B ys')]"
     ",  xs' and ys' their real and imaginary parts, ⊗ the product of matrices",
     rounding=2 * gauss().amplification(),
+    growth=gauss().amplification(),
 )
 def three_products(e: Map) -> Expr | None:
     """A product of complex matrices becomes three products of real ones (Gauss); each factor may be

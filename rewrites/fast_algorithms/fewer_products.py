@@ -46,14 +46,21 @@ class Correlation:
 
 
 def growth(m: Sides, r: Sides) -> float:
-    """The growth of rounding errors, in machine epsilons relative to the products, by F(m, r) with
-    the m and r of each dimension."""
-    return 2 * prod(cook_toom(*sides).amplification() for sides in zip(m, r, strict=True))
+    """The factor by which errors of products grow at most by F(m, r), with the m and r of each
+    dimension."""
+    return prod(cook_toom(*sides).amplification() for sides in zip(m, r, strict=True))
+
+
+def rounded(m: Sides, r: Sides) -> float:
+    """The machine epsilons, relative to the products, that rounding in the transforms of F(m, r)
+    loses."""
+    return 2 * growth(m, r)
 
 
 @rule(
     "map (w -> reduce 0 (+ ⊗) (zip w g)) (slide r 1 d)  =  A [(G g) ⊗ (B d)],  A, G, B of F(m, r)",
-    rounding=growth,
+    rounding=rounded,
+    growth=growth,
 )
 def fewer_products(e: Expr, m: Sides, r: Sides) -> Expr | None:
     """Sums of products over windows of r become m results a side by the algorithm F(m, r), in one

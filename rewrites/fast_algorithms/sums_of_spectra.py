@@ -82,6 +82,7 @@ def real_sums(e: Expr) -> Expr | None:
 @rule(
     "reduce 0 (acc + z conj w)  =  A (map (map (reduce … (reduce (G w' B z)))) (zip …))",
     rounding=2 * gauss().amplification(),
+    growth=gauss().amplification(),
 )
 def three_sums(e: Expr) -> Expr | None:
     """Sums of products z conj w of complex numbers become sums of three real products each (Gauss).

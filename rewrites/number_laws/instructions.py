@@ -45,6 +45,7 @@ def _rounding(name: str, parts: bool = False) -> float:
 @rule(
     "f a b …  =  fromLanes (instruction (toLanes a) (toLanes b) …),  f what it computes",
     rounding=_rounding,
+    of_products=True,
 )
 def instruct(e: Expr, name: str, parts: bool = False) -> Expr | None:
     """A term that computes the same as the instruction `name` becomes the instruction, with its

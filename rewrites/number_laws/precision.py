@@ -55,6 +55,7 @@ def lost_narrowed(name: str) -> float:
     "Σ x y  =  sum over i + j < n of Σ xᵢ yⱼ,  x = x₀ + … + xₙ₋₁, each a part of few bits; the "
     "other products of parts dropped",
     rounding=lost_in_parts,
+    of_products=True,
 )
 def in_parts(e: Expr, name: str, count: int = 2) -> Expr | None:
     """A term x y + z that the instruction `name` would compute, but for the type of its numbers,
@@ -113,7 +114,11 @@ def _plus(xs: Expr, ys: Expr, share: float) -> Expr:
     return Map(Lam((r, s), Map(Lam((x, y), one), Zip((r, s)))), Zip((xs, ys)))
 
 
-@rule("Σ x y  =  Σ float (h(x)) float (h(y)),  h the nearest number of few bits", lost_narrowed)
+@rule(
+    "Σ x y  =  Σ float (h(x)) float (h(y)),  h the nearest number of few bits",
+    lost_narrowed,
+    of_products=True,
+)
 def narrowed(e: Expr, name: str) -> Expr | None:
     """A term x y + z that the instruction `name`, of bfloats or halves, would compute, but for the
     type of its numbers, floats, becomes the instruction's program of the bfloats or halves nearest

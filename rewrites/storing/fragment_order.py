@@ -80,14 +80,14 @@ def columns_by_steps(params: frozenset[str], steps: int) -> Strategy:
     return kernels(each)
 
 
-def in_fragments(f: Fragment, dims: int) -> Strategy:
+def in_fragments(f: Fragment, dims: int, made: Strategy = skip) -> Strategy:
     """The strategy that stores an array of `dims` dimensions with tiles of its rows and last
-    dimension in the order of a fragment."""
+    dimension in the order of a fragment; `made` is applied to what is stored."""
     rows, steps = _digits(f, f.columns), _digits(f, f.rows)
     lying = labels("tiles", *rows, *(f"other {n}" for n in range(dims - 2)), "chunks", *steps)
     kept = [d for d in (*f.lanes, *f.registers) if d in lying.names]
     outer = [name for name in lying.names if name not in kept]
-    laid = _split(f, steps, dims - 1 + len(rows), stored_as(lying, (*outer, *kept)))
+    laid = _split(f, steps, dims - 1 + len(rows), stored_as(lying, (*outer, *kept), made))
     tiles = seq(split_open(k=f.count(rows)), of_array(_divided(f, rows, 1, laid)))
     return choice(seq(round_open(k=f.count(rows)), of_array(tiles)), tiles)
 

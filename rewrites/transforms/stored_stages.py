@@ -4,16 +4,18 @@ transformed kernels, a matrix product for each point, and results."""
 # key: d dimensions of windows, w nest of windows
 
 from ir.core.size import Size, named
+from ir.instructions.fragments import Fragment
 from rewrites.engine.places import of_array, of_part
 from rewrites.engine.rule import Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq
 from rewrites.nest.labels import labels
 from rewrites.nest.named_nest import Nest, standing
-from rewrites.nest.named_views import stored_as
+from rewrites.nest.named_views import stored, stored_as
 from rewrites.nest.spine import inside
 from rewrites.nest.window_nest import Windowed
 from rewrites.storing.constant_panels import panels
+from rewrites.storing.fragment_order import in_fragments
 from rewrites.transforms.matrix_kernels import tidied, transform_kernel
 from rewrites.transforms.tile_lanes import Lanes
 from rewrites.transforms.tile_transforms import beneath, on_made, three_stages
@@ -21,16 +23,18 @@ from rewrites.transforms.tile_transforms import beneath, on_made, three_stages
 VI, VO = named("vi"), named("vo")
 
 
-def stored_stages(panel: Size, w: Windowed, lanes: Lanes) -> Strategy:
+def stored_stages(panel: Size | Fragment, w: Windowed, lanes: Lanes) -> Strategy:
     """The strategy that makes each stage of the nest w (the transforms, the products, the results)
     a kernel of its own, with the transform's points outermost in what is stored; kernels are stored
-    in panels of `panel` rows. Vectors go over `lanes`: if results lie along planes, those of the
-    products and of the results, too."""
+    in panels of `panel` rows, or as a fragment says. Vectors go over `lanes`: if results lie along
+    planes, those of the products and of the results, too."""
     own, tiles = w.own, w.outer - w.own
     apart = stage("data transformed", _data(w, lanes.plane))
     packed = standing(own=own, tiles=tiles, kernels=1, points=w.d)
     if own:
         apart = seq(of_part(0, apart), of_part(1, _kernels(w, None)))
+    elif isinstance(panel, Fragment):
+        packed = packed.at("kernels", of_array(_kernels_in_fragments(panel, w.d)))
     elif lanes.across:
         packed = packed.at("kernels", of_array(_kernels(w, VI)))
     else:
@@ -54,6 +58,13 @@ def kernels_in_panels(panel: Size, d: int, by_step: bool = False, beside: bool =
     made = transform_kernel(2, VI, lanes=0) if beside else transform_kernel(2, None)
     packed = panels(d + 2, panel, made=beneath(made), by_step=by_step)
     return stage("kernels transformed, in panels", packed)
+
+
+def _kernels_in_fragments(f: Fragment, d: int) -> Strategy:
+    """The strategy that transforms kernels, and stores them again in the order of the fragment f.
+    `d` is the number of dimensions that windows slide along."""
+    made = beneath(stored(transform_kernel(2, None)))
+    return stage("kernels transformed, as lanes hold them", in_fragments(f, d + 2, made))
 
 
 def _kernels(w: Windowed, v: Size | None) -> Strategy:

@@ -18,7 +18,7 @@ from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Place, Rewritten, Strategy, get
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import at, attempt, choice, place_where, seq
-from rewrites.fast_algorithms.fewer_products import Sides, fewer_products, growth
+from rewrites.fast_algorithms.fewer_products import Sides, fewer_products, rounded
 from rewrites.kernels.overlapping_tiles import tiles
 from rewrites.laws.maps import fission
 from rewrites.laws.pads import fission_zip
@@ -152,7 +152,7 @@ def on_sum(m: Sides, r: Sides) -> Strategy:
 
     def run(e: Expr) -> Rewritten | None:
         points = max(a + b - 1 for a, b in zip(m, r, strict=True))
-        if points > MOST_POINTS or growth(m, r) > MOST_GROWTH:
+        if points > MOST_POINTS or rounded(m, r) > MOST_GROWTH:
             raise Refused(
                 f"expected smaller tiles, found {max(m)} results a side: F({max(m)}, {max(r)}) "
                 "loses nearly all digits of a float"

@@ -32,6 +32,8 @@ OF_PATCHES = Tuning(
         "k": Parameter("instructions' steps of the longest sum staged at once", (1, 2, 4)),
         "rp": Parameter("pixels that a staged line has room for beside its own", ROOM),
         "s": Parameter("steps of a part, where sums are split"),
+        "vi": Parameter("channels of a vector where data are transformed", (2, 4, 8, 16)),
+        "vo": Parameter("channels of a vector where results are transformed", (2, 4, 8, 16)),
     },
     sides=Sides(pixels=("tx", "ty", "tp"), channels=("tr", "sr")),
 )

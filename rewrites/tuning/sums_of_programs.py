@@ -3,6 +3,7 @@ one."""
 
 # key: p program, e term
 
+from collections.abc import Iterable
 from functools import lru_cache
 from math import ceil, prod
 
@@ -45,17 +46,18 @@ def sums_of(p: Program) -> frozenset[tuple[int, ...]]:
 
 
 def lost_in_sums(
-    p: Program, entry: Entry, parts: Parts, chunks: Chunks | None, slices: int
+    sums: Iterable[tuple[int, ...]], entry: Entry, parts: Parts, chunks: Chunks | None, slices: int
 ) -> float:
-    """The relative error of a program's longest sums that comes from cutting them off at each
-    addition by the instruction `entry`, for numbers of random signs; 0 where nothing is cut off.
+    """The relative error of the longest of `sums`, the lengths of the sums inside each other of
+    each kernel, that comes from cutting them off at each addition by the instruction `entry`, for
+    numbers of random signs; 0 where nothing is cut off.
 
     `chunks` says how sums are made of chunks (None: without chunks). They have one step of the
     instruction, and slices share them, `slices` in number: other points of a form lose more.
     """
     if entry.kept is None:
         return 0.0
-    every = (_additions(entry, sums, parts, chunks, slices) for sums in sums_of(p))
+    every = (_additions(entry, found, parts, chunks, slices) for found in sums)
     return CUT * max(every, default=0) / UNIT
 
 

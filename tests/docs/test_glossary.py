@@ -53,8 +53,9 @@ def numbers(cell: str) -> tuple[int, ...]:
 
 def parameters() -> dict[tuple[str, str], Parameter]:
     """The parameters of all families, by the name of the tuning that they belong to and their own
-    name."""
-    return {(f.tuning.name, n): p for f in all_forms() for n, p in f.tuning.parameters.items()}
+    name: of those that forms give different values, the one with the most."""
+    every = [((f.tuning.name, n), p) for f in all_forms() for n, p in f.tuning.parameters.items()]
+    return dict(sorted(every, key=lambda each: len(each[1].values)))
 
 
 def test_every_word_of_a_form_is_explained() -> None:

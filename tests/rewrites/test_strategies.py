@@ -368,7 +368,7 @@ def test_a_lowered_program_means_the_same(family: str, name: str) -> None:
         assert end == lowering.program.body
         values = small_values([end], rng)
         assert values is not None, f"no parameters for {family} {lowering.form}"
-        known = lowering.derivation.rounding
+        known = lowering.derivation.rounding_in_doubles
         assert means_the_same(program(name), end, values, seed, known), f"{lowering.form} {values}"
 
 
