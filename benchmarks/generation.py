@@ -25,8 +25,9 @@ from explore.options.options import POOL, Options
 from explore.run.candidates import Candidates, gathered
 from explore.run.target import profile_of
 from explore.search.search import run
-from explore.space.derive_form import Derived, Inapplicable, derive
-from explore.space.forms_to_derive import Derive, others, tasks
+from explore.space.derivations import Derivation, Result, Saw, derived, unseen
+from explore.space.derive_form import Derived, derive
+from explore.space.forms_to_derive import others, tasks
 from explore.workers.child_main import COLLECT_EVERY, collect, collect_between_tasks
 from ir.core.nodes import Program
 from ir.parse import parse_file
@@ -70,19 +71,19 @@ class TimedHere:
     """Derives forms in this process, when their results are asked for. `begun` are the forms that
     wait for that; `spent` has the seconds that each call of `taken` took."""
 
-    begun: list[Derive] = field(default_factory=list)
+    begun: list[Derivation] = field(default_factory=list)
     spent: list[float] = field(default_factory=list)
 
-    def begin(self, todo: Sequence[Derive]) -> None:
+    def begin(self, todo: Sequence[Derivation]) -> None:
         """Keep the forms `todo` until their results are asked for by `taken`."""
         self.begun += todo
 
-    def taken(self) -> list[Derived | Inapplicable]:
+    def taken(self, saw: Saw = unseen) -> list[Result]:
         """The results of the forms that `begin` was given since the last call; they are derived
         now."""
         todo, self.begun = self.begun, []
         before = time.process_time()
-        found = [as_a_worker(derive, task) for task in todo]
+        found = [as_a_worker(derived, task) for task in todo]
         self.spent.append(time.process_time() - before)
         return found
 

@@ -1,8 +1,9 @@
 """The tasks of build workers: to derive a form, or to make a variant of one."""
 
 from explore.building.build_variant import Builder, Made, Task, make
-from explore.space.derive_at import DeriveAt, derive_at
-from explore.space.derive_form import Derived, Inapplicable, derive
+from explore.space.derivations import derived
+from explore.space.derive_at import DeriveAt
+from explore.space.derive_form import Derived, Inapplicable
 from explore.space.forms_to_derive import Derive
 
 BUILD_LIMIT = 10.0  # seconds a variant
@@ -13,9 +14,7 @@ def work(state: Builder, task: Derive | DeriveAt | Task) -> Derived | Inapplicab
     """The result of a task: a derived form, or a built variant. The same workers do both, so that
     they share caches."""
     match task:
-        case Derive():
-            return derive(task)
-        case DeriveAt():
-            return derive_at(task)
+        case Derive() | DeriveAt():
+            return derived(task)
         case Task():
             return make(state, task)

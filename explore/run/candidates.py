@@ -1,9 +1,14 @@
-"""The candidates of a run, derived in parallel, with what is needed to build each of them."""
+"""The candidates of a run, derived in parallel, with what is needed to build each of them.
+
+A few forms are derived before the first round, so that a first result is there soon: those that the
+record book names, or the first one of each family. All others are derived round by round: those
+that are due in any case, and those that are like good ones.
+"""
 
 import pickle
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 
 from constraints.count.points import Point
@@ -16,8 +21,17 @@ from explore.record_book.recalled import NOTHING, Hint, Recalled
 from explore.report.why_nothing import no_candidate
 from explore.results.records import Record, Variant
 from explore.search.search import ESTIMATED, Search
-from explore.search.search_over import search_over
-from explore.space.derivations import Derivations, Deriving, Here, Named, Saw
+from explore.search.search_over import Nearby, round_size, search_over
+from explore.space.derivations import (
+    Derivation,
+    Derivations,
+    Deriving,
+    Here,
+    Named,
+    Result,
+    Saw,
+    unseen,
+)
 from explore.space.derive_at import DeriveAt
 from explore.space.derive_form import Derived
 from explore.space.forms_to_derive import Derive, others, tasks
@@ -30,7 +44,8 @@ from ir.errors import UserError
 from rewrites.families.all_families import FAMILIES, forms
 from rewrites.tuning.family import Form, one_trait_apart
 
-AT_ONCE = 8  # forms that are derived for a round
+FEW = 16  # variants: if no more are tried, all forms that are due are derived at first
+AT_ONCE = 8  # forms that are derived for a round, at least, if so many are due
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,28 +69,42 @@ class Candidates:
     """The variants that a search may try, without plans, in a fixed order: `memory` has the bytes
     of each, and `form_of` the number of its form in `forms`.
 
-    A search adds variants near good ones. It also adds forms derived for that, which join in the
-    round after the one that asked for them: nothing waits for them meanwhile.
+    A search adds variants near good ones. It also adds forms that are like good ones, and those
+    that are `due` anyway. They join in the round after the one for which their derivation began:
+    nothing waits for them meanwhile.
     """
 
     variants: list[Variant] = field(default_factory=list)
     memory: list[int] = field(default_factory=list)
     form_of: list[int] = field(default_factory=list)
     forms: list[Taken] = field(default_factory=list)
-    legal: int = 0  # points that the samples were drawn from
-    left: tuple[Narrowed, ...] = ()  # of each family's points, by the domain asked for
+    results: list[Result] = field(default_factory=list)  # of all derivations
     others: dict[Named, Derive] = field(default_factory=dict)  # forms that were not derived yet
+    due: deque[Derivation] = field(default_factory=deque)  # derived in any case, in this order
+    at_once: int = AT_ONCE  # of those that are due, in a round
     deriving: Deriving = field(default_factory=Here)
-    wanted: int = 0  # with fewer, where nothing new is near good ones, other forms are derived
+    wanted: int = 0  # with fewer, forms that are neither due nor like good ones are derived, too
     ids: set[str] = field(default_factory=set)
     along: dict[str, Ladders] = field(default_factory=dict)  # by family
     begin: list[int] = field(default_factory=list)  # tried before all others
     learned: Sequence[Record] = ()  # of other runs
 
+    @property
+    def legal(self) -> int:
+        """The number of points that the samples were drawn from."""
+        return sum(result.count for result in self.results if isinstance(result, Derived))
+
+    @property
+    def left(self) -> tuple[Narrowed, ...]:
+        """What the domain that is asked for leaves of the points of each family, in the forms that
+        were derived."""
+        derived = [result for result in self.results if isinstance(result, Derived)]
+        return shares((d.family, d.count, d.outside) for d in derived)
+
     def take(self, derived: Derived) -> None:
         """Add a derived form, and as candidates the points that were drawn of it."""
+        self.results.append(derived)
         self.forms.append(Taken.of(derived.lowered))
-        self.legal += derived.count
         for variant, memory in zip(derived.variants, derived.memory, strict=True):
             self._add(variant, memory, len(self.forms) - 1)
         points = (dict(variant.parameters) for variant in derived.variants)
@@ -104,6 +133,7 @@ class Candidates:
         """The search that gives the order in which to try the candidates; each round is chosen
         without the outcomes of the `lag` rounds before it. `estimated` tells that outcomes are
         rough estimates of times."""
+        self.at_once = max(AT_ONCE, round_size(options.variants))
         return search_over(
             self.variants,
             self.memory,
@@ -117,43 +147,47 @@ class Candidates:
             ESTIMATED if estimated else None,
         )
 
-    def near(
-        self, numbers: Sequence[int], good: Sequence[int]
-    ) -> tuple[list[Variant], list[float]]:
-        """Add the variants near the candidates `numbers` and near the best of each family among
-        `good`, and those of the forms whose derivation the last call began; begin to derive forms
-        that differ by a trait from those of `good`. Returns the new variants and the memory of
-        each.
+    def near(self, numbers: Sequence[int], good: Sequence[int]) -> Nearby:
+        """Add the variants of the forms whose derivation the last call began, and those near the
+        candidates `numbers` and near the best of each family among `good`. Begin to derive forms
+        that differ by a trait from those of `good`, and some of those that are due.
 
-        If this adds no variant and there are few candidates, forms that are not near good ones are
-        derived at once.
+        If none are due or like good ones, and there are few candidates, it begins with others.
         """
         before = len(self.variants)
         self._take_derived()
-        self.deriving.begin(self._asked(good))
+        drawn = len(self.variants) - before
+        asked = [*self._like(good), *self.next_due(self.at_once)] or self._any()
+        self.deriving.begin(asked)
         for number in dict.fromkeys([*numbers, *self._leading(good)]):
             for n, point in self._around(number):
                 form = self.forms[n]
                 variant = form.lowered.variant(point, form.seen)
                 self._add(variant, memory_at(form.lowered.quantities, point), n)
-        while len(self.variants) == before < self.wanted and self.others:
-            self.deriving.begin([self.others.pop(name) for name in list(self.others)[:AT_ONCE]])
-            self._take_derived()
-        return self.variants[before:], [float(m) for m in self.memory[before:]]
+        memory = [float(m) for m in self.memory[before:]]
+        return Nearby(self.variants[before:], memory, drawn, more=bool(asked))
 
-    def _take_derived(self) -> None:
+    def derive_now(self, tasks: Sequence[Derivation], saw: Saw = unseen) -> None:
+        """Derive forms, and add their candidates; `saw` is told how many are done, and how many
+        there are."""
+        self.deriving.begin(tasks)
+        self._take_derived(saw)
+
+    def _take_derived(self, saw: Saw = unseen) -> None:
         """Add the candidates of the forms whose derivation was begun earlier, as far as they
         apply."""
-        for found in self.deriving.taken():
+        for found in self.deriving.taken(saw):
             if isinstance(found, Derived):
                 self.take(found)
+            else:
+                self.results.append(found)
 
     def _leading(self, good: Sequence[int]) -> Iterator[int]:
         """The number of the best candidate of each family, from those in `good`, the best first."""
         best = {self.variants[n].family: n for n in reversed(good)}
         yield from reversed(best.values())
 
-    def _asked(self, good: Sequence[int]) -> list[Derive]:
+    def _like(self, good: Sequence[int]) -> list[Derivation]:
         """The tasks to derive a few more forms: of each family in turn, those that differ by a
         trait from its best."""
         ranked = defaultdict[str, list[Form]](list)
@@ -163,6 +197,20 @@ class Candidates:
         turns = zip_longest(*map(self._kin, ranked.values()))
         first = islice((name for turn in turns for name in turn if name), AT_ONCE)
         return [self.others.pop(name) for name in dict.fromkeys(first)]
+
+    def next_due(self, count: int) -> list[Derivation]:
+        """The next `count` tasks that are due, without those that were derived meanwhile."""
+        found: list[Derivation] = []
+        while self.due and len(found) < count:
+            task = self.due.popleft()
+            if isinstance(task, DeriveAt) or self.others.pop(_key(task.form), None) is not None:
+                found.append(task)
+        return found
+
+    def _any(self) -> list[Derivation]:
+        """The tasks to derive a few other forms, if there are fewer candidates than wanted."""
+        names = list(self.others)[:AT_ONCE] if len(self.variants) < self.wanted else []
+        return [self.others.pop(name) for name in names]
 
     def _kin(self, best: Sequence[Form]) -> Iterator[Named]:
         """The forms of one family, not derived yet, that differ by one trait from the best
@@ -191,35 +239,47 @@ def candidates(
     options: Options,
     deriving: Derivations,
     known: Recalled = NOTHING,
-    saw: Saw = lambda done, total: None,
+    saw: Saw = unseen,
+    soon: bool = True,
 ) -> Candidates:
-    """The candidates that the options ask for; a UserError if there are none.
+    """The candidates with which a run with these options begins; a UserError if no form has any.
 
     Those that the record book says to try first come first, where they are legal, followed by those
     that were good elsewhere; apart from these, no variant that was tried before is a candidate.
-    `saw` is told how many forms are derived, and how many there are.
+    `saw` is told how many forms are derived, and how many there are to begin with.
+
+    With `soon`, as few forms are derived now as a first result needs. In a random order, though,
+    all forms have the same chance, and if few variants are tried at all, they are to be of the
+    forms that look best: then all are derived now.
     """
     first, likely = (
-        _derived(deriving, hinted_tasks(program, profile, options, hints))
-        for hints in (known.first, known.likely)
+        hinted_tasks(program, profile, options, hints) for hints in (known.first, known.likely)
     )
-    start = begun(first, likely, known)
+    made = Candidates(deriving=deriving, learned=known.learned)
+    made.derive_now(first, saw)
+    made.begin = list(range(len(made.variants)))
+    made.ids |= known.tried
     if first and len(known.tried) >= options.variants:
-        return start
+        return made
     todo = tasks_for(program, profile, options)
-    deriving.begin(todo)
-    results = deriving.taken(saw)
-    found = [r for r in results if isinstance(r, Derived)]
-    if not any(d.variants for d in found):
-        raise UserError(no_candidate(program, options.max_memory, results))
-    made = gathered(found, others(todo), deriving, start)
-    return replace(made, wanted=POOL * options.variants)
+    made.others = {_key(task.form): task for task in (*todo, *others(todo))}
+    made.due, made.wanted = deque([*likely, *_in_turns(todo)]), POOL * options.variants
+    families = len({task.form.family for task in todo})
+    some = soon and options.strategy != "random" and options.variants > FEW
+    while made.due and not (some and made.variants):
+        count = len(made.due) if not some else AT_ONCE if likely else families
+        made.derive_now(made.next_due(count), saw)
+    if not made.variants:
+        raise UserError(no_candidate(program, options.max_memory, made.results))
+    return made
 
 
-def _derived(deriving: Derivations, tasks: Sequence[DeriveAt]) -> list[Derived]:
-    """The results of deriving the forms of these tasks, without those that do not apply."""
-    deriving.begin(tasks)
-    return [result for result in deriving.taken() if isinstance(result, Derived)]
+def _in_turns(todo: Sequence[Derive]) -> list[Derive]:
+    """The tasks in turns of their families: the first of each, then the second of each, …"""
+    families: dict[str, list[Derive]] = {}
+    for task in todo:
+        families.setdefault(task.form.family, []).append(task)
+    return [task for turn in zip_longest(*families.values()) for task in turn if task]
 
 
 def tasks_for(program: Program, profile: Profile, options: Options) -> list[Derive]:
@@ -281,7 +341,6 @@ def gathered(
     forms have counts once. The forms in `rest` are derived by `deriving` (None: in this process)
     once they are near good ones."""
     made = Candidates() if first is None else first
-    made.left = shares((d.family, d.count, d.outside) for d in found)
     made.others, made.deriving = {_key(t.form): t for t in rest}, deriving or Here()
     for derived in found:
         made.take(derived)

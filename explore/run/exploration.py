@@ -68,20 +68,29 @@ class Exploration:
             )
             kept = self._kept_reference()
             device = None if kept is None else stack.enter_context(self._meters(kept))
+            clock = self._clock(before)
             deriving = Derivations(builders, partial(_lost, self.store, self.watch))
             found = self._derived(deriving)
+            deriving.late = clock.late
             if device is None and self.target.device is not None:
                 device = stack.enter_context(self._meters(self._reference()))
-            loop = self._loop(found, deriving, device, before)
+            loop = self._loop(found, deriving, device, before, clock)
             if device is not None and not before:
                 self.watch.note("building a first round of kernels; times come when it is built")
             finished = loop.run()
             builders.close()
+            if self.options.domain:
+                self.watch.note(narrowing(self.options.domain, found.left))
             if self.target.device is None:
-                self._compiled(loop.clock)
+                self._compiled(clock)
             else:
-                self._measured_again(device, loop.clock)
+                self._measured_again(device, clock)
         return finished
+
+    def _clock(self, before: Mapping[str, Record]) -> RunClock:
+        """The clock of this start of the run; the records of earlier starts are `before`."""
+        earlier_s = max((r.elapsed_s for r in before.values()), default=0.0)
+        return RunClock(self.options.time_limit, self.begun, earlier_s)
 
     def _compiled(self, clock: RunClock) -> None:
         """Compile the kernels of the best variants by the cost model, if the device's compiler is
@@ -108,16 +117,20 @@ class Exploration:
         )
 
     def _derived(self, deriving: Derivations) -> Candidates:
-        """The candidates of all forms that the options allow."""
-        program, profile = self.program, self.target.profile
-        self.watch.note(f"{program.name} on {self.store.environment.where}: deriving")
-        found = candidates(program, profile, self.options, deriving, self.known, self.watch.derived)
-        self.watch.note(
+        """The candidates with which the run begins. If a device waits for them, the fewer forms are
+        derived before."""
+        program, profile, note = self.program, self.target.profile, self.watch.note
+        note(f"{program.name} on {self.store.environment.where}: deriving")
+        known, soon = self.known, self.target.device is not None
+        found = candidates(
+            program, profile, self.options, deriving, known, self.watch.derived, soon
+        )
+        note(
             f"{counted(len(found.variants), 'candidate')} of {found.legal:,} legal ones, "
             f"in {counted(len(found.forms), 'form')}; results in {self.store.folder}"
         )
-        if self.options.domain:
-            self.watch.note(narrowing(self.options.domain, found.left))
+        if found.due:
+            note(f"{counted(len(found.due), 'form')} more will be derived on the way")
         return found
 
     def _kept_reference(self) -> Path | None:
@@ -154,12 +167,11 @@ class Exploration:
         deriving: Derivations,
         device: Workers | None,
         before: Mapping[str, Record],
+        clock: RunClock,
     ) -> Loop:
         """The loop over rounds of the candidates `found`, with the part of the budget that earlier
         starts have left, whose records are `before`. `device` is the worker on the device (None:
         the device is not here)."""
-        earlier_s = max((r.elapsed_s for r in before.values()), default=0.0)
-        clock = RunClock(self.options.time_limit, self.begun, earlier_s)
         left = max(0, self.known.budget(self.options.variants) - len(before))
         overlap = not self.target.disturbed_by_builds
         search = found.search(self.options, int(overlap), estimated=self.target.device is None)

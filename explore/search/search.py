@@ -20,7 +20,7 @@ from explore.options.options import Strategy
 from explore.search.cost_model import expected_improvement
 from explore.search.forecast import Outlook, coarse_log, outlook
 from explore.search.kernel_table import Floats, KernelTable
-from explore.search.turns import family_turns, stratified
+from explore.search.turns import Place, Turns, family_turns
 
 NEAR = 12  # of the fastest, so many are looked around
 AT_ONCE = 6  # in one round
@@ -48,7 +48,18 @@ class Shares:
 ESTIMATED = Shares(families=0.5, best=0.2, front=0.2, explore=0.1)
 
 
-Grow = Callable[[Sequence[int], Sequence[int]], KernelTable]  # near some, and like the good ones
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """The candidates that a search was given on its way: their `table`; the `strata` of all
+    candidates that have any, by number, if new ones are among them (None: there are none); and
+    `more`, True if a further call will give others."""
+
+    table: KernelTable
+    strata: Mapping[int, Place] | None = None
+    more: bool = False
+
+
+Grow = Callable[[Sequence[int], Sequence[int]], Grown]  # near some, and like the good ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +81,14 @@ class Prior:
 class Search:
     """A search that hands out the candidates 0 … n-1 in rounds, each once.
 
-    In guided rounds it also asks `grow` for further candidates near the best ones; they get the
-    numbers from n on.
+    After the first round it also asks `grow` for further candidates: near the best ones, and of
+    forms that were derived meanwhile. They get the numbers from n on.
     """
 
     def __init__(
         self,
         table: KernelTable,
-        strata: Sequence[tuple[Hashable, ...]],
+        strata: Sequence[Place],
         *,
         strategy: Strategy = "guided",
         seed: int = 0,
@@ -92,19 +103,15 @@ class Search:
     ) -> None:
         self._table = table
         self._strategy, self._batch, self._lag = strategy, batch, lag
-        self._families = [place[0] if place else None for place in strata]
         self._shares = shares or Shares()
         self._random = np.random.default_rng(seed)
-        self._order = stratified(strata, table.total(table.estimates), self._random)
+        self._turns = Turns(begin, spread, self._random)
+        self._turns.put(dict(enumerate(strata)), table.total(table.estimates))
         if strategy == "random":
-            self._order = [int(i) for i in self._random.permutation(len(table))]
+            self._turns.order = [int(i) for i in self._random.permutation(len(table))]
         self._prior = prior if prior is not None and prior.kernels else None
-        if begin and strategy != "random":
-            self._order = list(dict.fromkeys([*begin, *self._order]))
         self._learned = 0 if self._prior is None else len(self._prior.kernels)
-        fewest = max(first if self._learned < ENOUGH else 0, len(begin))
-        self._first = min(fewest, len(table))
-        self._spread = self._order[: spread + len(begin)]  # to be seen, sooner or later
+        self._first = max(first if self._learned < ENOUGH else 0, len(begin))
         self._rounds: list[list[int]] = []
         self._taken: set[int] = set()
         self._times: dict[int, float | None] = {}
@@ -134,10 +141,11 @@ class Search:
         at the end."""
         if self._strategy == "random":
             chosen = self._from_order(self._batch)
-        elif len(self._taken) < self._first:
+        elif self.left and len(self._taken) < self._first:
             rest = self._first - len(self._taken)
-            count = min(self._batch, rest) if self._learned else self._batch
-            chosen = self._from_order(count if self._rounds else min(count, SOON))
+            count = self._soon(min(self._batch, rest) if self._learned else self._batch)
+            self._add_more(count, (), ())
+            chosen = self._from_order(count)
         elif (known := self._known()) is None:
             return None
         else:
@@ -155,17 +163,37 @@ class Search:
         recent = {i for chosen in self._rounds[len(settled) :] for i in chosen}
         return sorted(i for i in self._times if i not in recent)
 
+    def _soon(self, count: int) -> int:
+        """The number of candidates of this round, if later ones have `count`."""
+        return count if self._rounds else min(count, SOON)
+
     def _from_order(self, count: int) -> list[int]:
-        added = range(len(self._order), len(self._table))
-        fresh = [i for i in (*self._order, *added) if i not in self._taken]
-        return fresh[:count]
+        every = dict.fromkeys([*self._turns.order, *range(len(self._table))])
+        return list(islice((i for i in every if i not in self._taken), count))
+
+    def _add_more(self, count: int, parents: Sequence[int], good: Sequence[int]) -> None:
+        """Add candidates near `parents` and like `good`; if fewer than `count` are left to be
+        tried, also all others that can be had, until there are enough. The first round does with
+        what there is."""
+        if self._grow is None or not self._rounds:
+            return
+        more = self._added(self._grow(parents, good))
+        while more and self.left < count:
+            more = self._added(self._grow((), ()))
+
+    def _added(self, found: Grown) -> bool:
+        """Add the candidates found; returns True if a further call would find others."""
+        self._table = self._table.followed_by(found.table)
+        if found.strata is not None:
+            self._turns.put(found.strata, self._table.total(self._table.estimates))
+        return found.more
 
     def _guided(self, known: list[int]) -> list[int]:
         """The candidates of a guided round. A round grows with the number of outcomes known, so
         that the model is not fitted too often."""
-        count = max(self._batch, len(known) // 12)
+        count = self._soon(max(self._batch, len(known) // 12))
         good = [i for i in known if self._times[i] is not None]
-        self._look_around({i: self._times[i] or math.inf for i in good} or self._foreseen())
+        self._look_around(good, count)
         fresh = np.array(sorted(set(range(len(self._table))) - self._taken), dtype=np.intp)
         if len(good) + self._learned < ENOUGH or len(fresh) <= count:
             return self._from_order(count)
@@ -206,8 +234,8 @@ class Search:
     def _unseen(self, count: int, lost: Set[Hashable]) -> list[int]:
         """The first `count` candidates that were not tried yet, in an order that takes from all
         strata in turn; families in `lost` are left out."""
-        fresh = (i for i in self._spread if i not in self._taken)
-        return list(islice((i for i in fresh if self._families[i] not in lost), count))
+        fresh = (i for i in self._turns.spread if i not in self._taken)
+        return list(islice((i for i in fresh if self._turns.family(i) not in lost), count))
 
     def _of_each_family(self, fresh: NDArray[np.intp], score: Floats) -> Sequence[int]:
         """The candidates `fresh`, one of each family in turn, those with a high score first. The
@@ -218,9 +246,9 @@ class Search:
 
     def _lost(self, known: Sequence[int]) -> Set[Hashable]:
         """The families of which several candidates have failed, and none has run."""
-        tried = [i for i in known if i < len(self._families)]
-        failed = Counter(self._families[i] for i in tried if self._times[i] is None)
-        ran = {self._families[i] for i in tried if self._times[i] is not None}
+        tried = [i for i in known if i in self._turns.places]
+        failed = Counter(self._turns.family(i) for i in tried if self._times[i] is None)
+        ran = {self._turns.family(i) for i in tried if self._times[i] is not None}
         return {family for family, n in failed.items() if n >= LOST} - ran
 
     def _foreseen(self) -> dict[int, float]:
@@ -231,11 +259,12 @@ class Search:
         mean = self._outlook([], [], 0).mean[: len(self._table)]
         return {int(i): float(np.exp(mean[i])) for i in np.argsort(mean, kind="stable")[:NEAR]}
 
-    def _look_around(self, times: Mapping[int, float]) -> None:
-        """Ask for candidates near the fastest of those with these times and near those on their
-        front, and add them."""
-        if self._grow is None:
+    def _look_around(self, good: Sequence[int], count: int) -> None:
+        """Ask for candidates near the fastest of those that ran (`good`) and near those on their
+        front, and add them; `count` are wanted for this round."""
+        if self._grow is None or not self._rounds:
             return
+        times = {i: self._times[i] or math.inf for i in good} or self._foreseen()
         ranked = sorted(times, key=lambda i: (times[i], i))
         lean = np.minimum.accumulate([self._table.memory[i] for i in ranked]) if ranked else ()
         on_front = [
@@ -246,7 +275,7 @@ class Search:
         self._looked.update(parents)
         logs = [coarse_log(times[i]) for i in ranked]
         worth = [i for i, log in zip(ranked, logs, strict=True) if log <= logs[0] + _GOOD]
-        self._table = self._table.followed_by(self._grow(parents, worth))
+        self._add_more(count, parents, worth)
 
 
 def front_at(wanted: Floats, memory: Floats, logs: Floats) -> Floats:

@@ -1,14 +1,33 @@
 """The search over a run's candidates: which strata it sees first, and how long its rounds are."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from explore.options.options import Strategy
 from explore.results.records import Record, Variant, kernels_of
-from explore.search.kernel_table import KernelTable
-from explore.search.search import Prior, Search, Shares
+from explore.search.search import Grown, Prior, Search, Shares
+from explore.search.turns import Place
 from explore.search.variant_rows import kernel_table, strata
 
-Near = Callable[[Sequence[int], Sequence[int]], tuple[Sequence[Variant], Sequence[float]]]
+
+@dataclass(frozen=True, slots=True)
+class Nearby:
+    """The variants that join a search on its way, with the bytes of memory of each: first the
+    `drawn` ones of forms that were derived meanwhile, then neighbours of good ones. With `more`, a
+    further call will give others, whatever is good."""
+
+    variants: Sequence[Variant]
+    memory: Sequence[float]
+    drawn: int = 0
+    more: bool = False
+
+
+Near = Callable[[Sequence[int], Sequence[int]], Nearby]
+
+
+def round_size(budget: int) -> int:
+    """The number of candidates in a round of a search within a budget."""
+    return max(4, min(32, budget // 12))
 
 
 def search_over(
@@ -27,30 +46,38 @@ def search_over(
     which strata not seen yet still get turns, about a quarter of the budget in all.
 
     `memory` has the bytes of each variant. `near`, called with the numbers of some variants and of
-    good ones, gives further variants, near the first and in forms like those of the good ones, with
-    their bytes. The variants with the numbers `begin` come first; `learned` are records of other
+    good ones, gives further variants, near the first and in forms like those of the good ones. The
+    variants with the numbers `begin` come first; `learned` are records of other
     runs, from which times are predicted. Each round is chosen without the outcomes of the `lag`
     rounds before it, which may be under way then. `shares` are those of guided rounds.
     """
 
-    def grow(parents: Sequence[int], good: Sequence[int]) -> KernelTable:
-        assert near is not None
-        more, theirs = near(parents, good)
-        return kernel_table(more, theirs)
+    known = list(zip(variants, memory, strict=True))
+    drawn = list(range(len(known)))  # by number: those that have strata
 
-    places = strata(variants, memory)
-    families_and_levels = len({place[:2] for place in places})
+    def grow(parents: Sequence[int], good: Sequence[int]) -> Grown:
+        assert near is not None
+        found = near(parents, good)
+        drawn.extend(range(len(known), len(known) + found.drawn))
+        known.extend(zip(found.variants, found.memory, strict=True))
+        table = kernel_table(found.variants, found.memory)
+        return Grown(table, places() if found.drawn else None, found.more)
+
+    def places() -> dict[int, Place]:
+        every = strata([known[i][0] for i in drawn], [known[i][1] for i in drawn])
+        return dict(zip(drawn, every, strict=True))
+
     return Search(
         kernel_table(variants, memory),
-        places,
+        strata(variants, memory),
         strategy=strategy,
         begin=begin,
         prior=prior_of(learned),
         grow=None if near is None else grow,
         seed=seed,
         first=max(16, min(32, budget // 16)),
-        spread=max(families_and_levels, 16, min(128, budget // 4)),
-        batch=max(4, min(32, budget // 12)),
+        spread=max(16, min(128, budget // 4)),
+        batch=round_size(budget),
         lag=lag,
         shares=shares,
     )

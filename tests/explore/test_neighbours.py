@@ -52,9 +52,9 @@ def test_what_is_near_is_new_legal_and_of_the_family(several: Candidates) -> Non
     for parent in range(0, len(several.variants), 9):
         before = len(several.variants)
         mine = several.variants[parent]
-        more, memory = several.near([parent], [])
-        assert memory == [float(m) for m in several.memory[before:]]
-        for number, variant in enumerate(more, before):
+        more = several.near([parent], [])
+        assert more.memory == [float(m) for m in several.memory[before:]]
+        for number, variant in enumerate(more.variants, before):
             assert several.variants[number] is variant
             form = several.forms[several.form_of[number]].lowered
             assert named(form.form) == (variant.family, variant.form)
@@ -67,7 +67,7 @@ def test_what_is_near_is_new_legal_and_of_the_family(several: Candidates) -> Non
 
 
 def test_what_is_near_compiles_to_what_was_inferred(several: Candidates) -> None:
-    more, _ = several.near(range(0, 60, 6), [])
+    more = several.near(range(0, 60, 6), []).variants
     assert len(more) > 20
     for variant in more[::10]:
         low = lowering(PROGRAM, variant.family, variant.form)
@@ -154,7 +154,7 @@ def test_forms_a_trait_apart_from_the_best_of_each_family_are_derived() -> None:
     good = sorted(first.values())
     several.near([], good)
     assert forms_of(several) == before  # they join in the next round
-    more, _ = several.near([], [])
+    more = several.near([], []).variants
     new = forms_of(several)[len(before) :]
     assert {family for family, _ in new} == {"registers", "blocked"}
     for family, name in new:

@@ -18,10 +18,10 @@ from explore.results.records import Variant, variant_id
 from explore.run.bench import Bench, Waiting
 from explore.run.ledger import Ledger
 from explore.search.forecast import outlook, trust
-from explore.search.kernel_table import KernelTable
+from explore.search.kernel_table import Floats, KernelTable
 from explore.search.rounds import Rounds
-from explore.search.search import ESTIMATED, SOON, Prior, Search, Shares, front_at, run
-from explore.search.search_over import search_over
+from explore.search.search import ESTIMATED, SOON, Grown, Prior, Search, Shares, front_at, run
+from explore.search.search_over import Nearby, search_over
 from explore.search.turns import stratified
 from explore.search.variant_rows import kernel_table, strata
 from explore.space.neighbours import ladders, moves
@@ -97,7 +97,7 @@ def pooled(here: Landscape, seed: int, near: bool) -> float:
     along = ladders(dict(v.parameters) for v in here.variants)
     pool = [here.variants[i] for i in listed]
 
-    def grow(parents: Sequence[int], good: Sequence[int]) -> tuple[list[Variant], list[float]]:
+    def grow(parents: Sequence[int], good: Sequence[int]) -> Nearby:
         before = len(listed)
         for parent in (here.variants[listed[n]] for n in parents):
             for point in moves(dict(parent.parameters), along):
@@ -106,7 +106,7 @@ def pooled(here: Landscape, seed: int, near: bool) -> float:
                 if i is not None and i not in listed:
                     listed.append(i)
         more = listed[before:]
-        return [here.variants[i] for i in more], [here.memory[i] for i in more]
+        return Nearby([here.variants[i] for i in more], [here.memory[i] for i in more])
 
     memory = [here.memory[i] for i in listed]
     search = search_over(pool, memory, "guided", seed, 200, grow if near else None)
@@ -115,6 +115,10 @@ def pooled(here: Landscape, seed: int, near: bool) -> float:
 
 def found(here: Landscape, count: int, **options: Any) -> float:
     return best(run(here.search(**options), here.times.__getitem__, count))
+
+
+def noise(count: int) -> Floats:
+    return np.random.default_rng(0).standard_normal(count)
 
 
 def best(trace: list[tuple[int, float | None]]) -> float:
@@ -175,7 +179,7 @@ def test_the_very_first_round_is_small_so_that_a_first_result_is_there_soon() ->
 def test_the_strata_that_look_quick_come_first() -> None:
     places = [("family", n // 10) for n in range(100)]
     estimate = np.array([5.0 * (9 - n // 10) + n % 10 for n in range(100)])
-    order = stratified(places, estimate, np.random.default_rng(0))
+    order = stratified(places, estimate, noise(100))
     assert [places[i][1] for i in order[:10]] == list(range(9, -1, -1))
     assert np.mean([i % 10 for i in order[:20]]) < 2 < np.mean([i % 10 for i in order[-20:]])
 
@@ -277,14 +281,14 @@ def test_what_is_known_of_other_runs_spares_tries() -> None:
         theirs = zip(here.variants[half:], here.times[half:], strict=True)
         ran = [(v, t) for v, t in theirs if t is not None]
         mine = Landscape(here.variants[:half], here.memory[:half], here.times[:half])
-        nothing_more = kernel_table([])
+        nothing_more = Grown(kernel_table([]))
 
         def grow(
             parents: Sequence[int],
             good: Sequence[int],
             asked: list[Sequence[int]] = asked,
-            nothing_more: KernelTable = nothing_more,
-        ) -> KernelTable:
+            nothing_more: Grown = nothing_more,
+        ) -> Grown:
             asked.append(parents)
             return nothing_more
 
@@ -385,14 +389,14 @@ def test_an_empty_space_has_no_rounds() -> None:
 
 def test_strata_take_turns() -> None:
     kinds = ["a"] * 5 + ["b"] * 2 + ["c"]
-    order = stratified([(kind,) for kind in kinds], np.zeros(8), np.random.default_rng(0))
+    order = stratified([(kind,) for kind in kinds], np.zeros(8), noise(8))
     assert sorted(kinds[i] for i in order[:3]) == ["a", "b", "c"]
     assert [kinds[i] for i in order[5:]] == ["a", "a", "a"]
 
 
 def test_finer_strata_take_turns_within_the_coarse_ones() -> None:
     places = [("a", n % 3) for n in range(90)] + [("b", 0)] * 4 + [("b", 1)]
-    order = stratified(places, np.zeros(95), np.random.default_rng(0))
+    order = stratified(places, np.zeros(95), noise(95))
     assert {places[i] for i in order[:6]} == set(places[:3]) | {("b", 0), ("b", 1)}
 
 
@@ -402,7 +406,7 @@ def test_a_family_that_is_estimated_to_be_slower_joins_later() -> None:
     and takes turns from the first one on."""
     places = [(family,) for family in ("fast", "unsure", "slow") for _ in range(4)]
     estimate = np.log(np.repeat([1.0, 1.9, 5.0], 4))
-    order = stratified(places, estimate, np.random.default_rng(0))
+    order = stratified(places, estimate, noise(12))
     found = [places[i][0] for i in order]
     assert sorted(found[:4]) == ["fast", "fast", "unsure", "unsure"]
     assert sorted(found[4:7]) == ["fast", "slow", "unsure"]
