@@ -24,7 +24,6 @@ from explore.search.search import ESTIMATED, Search
 from explore.search.search_over import Nearby, round_size, search_over
 from explore.space.derivations import (
     Derivation,
-    Derivations,
     Deriving,
     Here,
     Named,
@@ -237,7 +236,7 @@ def candidates(
     program: Program,
     profile: Profile,
     options: Options,
-    deriving: Derivations,
+    deriving: Deriving,
     known: Recalled = NOTHING,
     saw: Saw = unseen,
     soon: bool = True,

@@ -13,8 +13,9 @@ from constraints.devices import CPU
 from constraints.relations.relations import holds
 from explore.building.promise_check import disagreements
 from explore.options.options import Options
-from explore.run.candidates import Candidates, gathered
+from explore.run.candidates import Candidates, candidates, gathered, tasks_for
 from explore.search.search import run
+from explore.space.derivations import Here
 from explore.space.derive_form import Derived, derive
 from explore.space.forms_to_derive import Derive, others, tasks
 from explore.space.lowering import bound, lowering
@@ -223,6 +224,39 @@ def test_the_same_times_derive_the_same_forms_in_the_same_order() -> None:
         found.append((forms_of(several), [several.variants[n].id for n, _ in tried]))
     assert found[0] == found[1]
     assert len(found[0][0]) > len(forms_of(growing()))
+
+
+def test_a_run_begins_with_a_form_of_each_family_and_derives_the_others_round_by_round() -> None:
+    options = Options(variants=100, families=("registers", "blocked"))
+    found = begin(options)
+    assert forms_of(found) == [(family, "") for family in ("registers", "blocked")]
+    due = [named(task.form) for task in found.due]
+    search = found.search(options)
+    assert search.next_round()
+    assert len(found.due) == len(due)  # nothing is derived beside the first round
+    while found.due:
+        assert search.next_round()
+    found.near([], [])
+    assert set(due) <= set(forms_of(found))
+
+
+def test_what_is_random_or_short_or_for_a_device_that_is_not_here_has_all_forms_at_first() -> None:
+    options = Options(variants=100, families=("registers", "blocked"))
+    whole = set(map(named, (t.form for t in tasks_for(PROGRAM, CPU, options))))
+    for found in (
+        begin(replace(options, strategy="random")),
+        begin(replace(options, variants=12)),
+        begin(options, soon=False),
+    ):
+        assert not found.due
+        assert set(forms_of(found)) >= {("registers", ""), ("blocked", "")}
+        assert len(found.forms) > 4
+    assert set(forms_of(found)) == whole
+
+
+def begin(options: Options, soon: bool = True) -> Candidates:
+    """The candidates with which a run begins, whose forms are derived in this process."""
+    return candidates(PROGRAM, CPU, options, Here(), soon=soon)
 
 
 def time_by_name(several: Candidates, number: int) -> float:

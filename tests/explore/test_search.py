@@ -21,8 +21,8 @@ from explore.search.forecast import outlook, trust
 from explore.search.kernel_table import Floats, KernelTable
 from explore.search.rounds import Rounds
 from explore.search.search import ESTIMATED, SOON, Grown, Prior, Search, Shares, front_at, run
-from explore.search.search_over import Nearby, search_over
-from explore.search.turns import stratified
+from explore.search.search_over import Nearby, round_size, search_over
+from explore.search.turns import Turns, stratified
 from explore.search.variant_rows import kernel_table, strata
 from explore.space.neighbours import ladders, moves
 
@@ -517,3 +517,58 @@ def test_what_was_measured_in_a_round_tells_what_is_hopeless_in_it() -> None:
     device.free = 1
     bench.feed()
     assert [(task.number, task.ceiling_ns) for task in device.tasks] == [(0, None), (1, 200.0)]
+
+
+def test_forms_that_join_later_take_their_turns_as_if_they_had_been_there_before() -> None:
+    """A search that is given half of the families after its first round sees every stratum, as one
+    does that has all of them from the beginning."""
+    here = landscape(4)
+    kinds = [place[:2] for place in strata(here.variants, here.memory)]
+    early = sorted({kind[0] for kind in kinds})[::2]
+    first = [i for i, kind in enumerate(kinds) if kind[0] in early]
+    later = [i for i, kind in enumerate(kinds) if kind[0] not in early]
+    asked: list[Sequence[int]] = []
+
+    def near(parents: Sequence[int], good: Sequence[int]) -> Nearby:
+        asked.append(parents)
+        more = later if len(asked) == 2 else []
+        found = [here.variants[i] for i in more], [here.memory[i] for i in more]
+        return Nearby(*found, drawn=len(more), more=len(asked) == 1)
+
+    known = [here.variants[i] for i in first], [here.memory[i] for i in first]
+    search = search_over(*known, "guided", 0, 400, near)
+    numbers = [*first, *later]
+    trace = run(search, lambda n: here.times[numbers[n]], 320)
+    assert {kinds[numbers[n]] for n, _ in trace} == set(kinds)
+    assert all(kinds[numbers[n]][0] in early for n, _ in trace[:SOON])
+    assert len({n for n, _ in trace}) == len(trace)
+
+
+def test_the_order_of_those_before_stays_when_others_join() -> None:
+    random = np.random.default_rng(0)
+    turns = Turns((), 16, random)
+    estimate = np.log(np.arange(1.0, 61.0))
+    turns.put({i: ("one", 0, i % 3) for i in range(30)}, estimate[:30])
+    before = list(turns.order)
+    turns.put({i: ("one" if i < 30 else "two", 0, i % 3) for i in range(60)}, estimate)
+    assert [i for i in turns.order if i < 30] == before
+    assert sorted(turns.order) == list(range(60))
+    assert (turns.family(3), turns.family(40), turns.family(99)) == ("one", "two", None)
+
+
+def test_a_search_waits_for_more_where_too_few_are_left() -> None:
+    """Where the first round took all candidates, the next one waits until others are there, as long
+    as more may come."""
+    here = landscape(1)
+    given = iter(range(4, 400))
+
+    def near(parents: Sequence[int], good: Sequence[int]) -> Nearby:
+        more = list(itertools.islice(given, 3))
+        found = [here.variants[i] for i in more], [here.memory[i] for i in more]
+        return Nearby(*found, drawn=len(more), more=True)
+
+    search = search_over(here.variants[:4], here.memory[:4], "guided", 0, 200, near, lag=0)
+    assert sorted(search.next_round() or []) == [0, 1, 2, 3]
+    for n in range(4):
+        search.tell(n, 1.0)
+    assert len(search.next_round() or []) == round_size(200)
