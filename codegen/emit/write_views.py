@@ -17,6 +17,7 @@ from codegen.tree.index_functions import index_at
 from ir.core.nodes import (
     AsScalar,
     AsVector,
+    Edge,
     Expr,
     Join,
     Lam,
@@ -28,6 +29,7 @@ from ir.core.nodes import (
     Transpose,
     Var,
 )
+from ir.core.size import Size
 from ir.core.terms import free
 from ir.core.type_rules import elem_of, size_of
 from ir.core.types import Array, unlift
@@ -52,6 +54,8 @@ def outward(emitter: Recursion, e: Expr, env: Env, to: Place) -> tuple[Expr, Pla
         case AsScalar(xs):
             w = number(unlift(elem_of(xs))[1])
             return xs, places.vectors_out(emitter.scope, number(size_of(xs)), w, to)
+        case PadEdge(Edge.ANY, left, right, xs) if _is_room(left, right):
+            return xs, places.shift_out(number(left), None, number(size_of(xs)), to)
         case Pad(left, right, _, xs) | PadEdge(_, left, right, xs):
             return _cropped(number(left), number(right), xs, to)
         case Map(Lam(Var(name, _), body), xs) if free(body) == {name}:
@@ -98,12 +102,20 @@ def _through(emitter: Recursion, name: str, e: Expr, env: Env, to: Place) -> Pla
     return to
 
 
+def _is_room(left: Size, right: Size) -> bool:
+    """True if a `pad_any` of these amounts takes nothing away: what it adds may be anything, so it
+    is left as it is where the padding is written."""
+    return number(left) >= 0 and number(right) >= 0
+
+
 def _shows(name: str, e: Expr) -> bool:
     """True if e is a chain of views of the variable `name`, each of which has an inverse."""
     match e:
         case Var(found, _):
             return found == name
         case Split(_, xs) | Join(xs) | Transpose(xs) | AsVector(_, xs) | AsScalar(xs):
+            return _shows(name, xs)
+        case PadEdge(Edge.ANY, left, right, xs) if _is_room(left, right):
             return _shows(name, xs)
         case Pad(left, right, _, xs) | PadEdge(_, left, right, xs):
             return number(left) <= 0 and number(right) <= 0 and _shows(name, xs)

@@ -45,6 +45,14 @@ def computed_as_floats(kernel: Kernel, narrow: frozenset[str]) -> Kernel:
     return replace(kernel, body=_Widening(narrow).block(kernel.body))
 
 
+def same_bits(e: Value) -> bool:
+    """True if e is what lies in memory, a load or its bits, and nothing computed from it."""
+    match e:
+        case Repack(inner, Kind("ushort")):
+            return isinstance(inner, Load)
+    return isinstance(e, Load)
+
+
 @dataclass(slots=True)
 class _Widening:
     narrow: frozenset[str]
@@ -63,7 +71,8 @@ class _Widening:
                 return Declare(self.memory(m))
             case Store(m, _, value):
                 stored = self.stored(m, self.value(value))
-                return replace(s, memory=self.memory(m), value=stored)
+                begun = s.begun and (m.scalar not in self.narrow or same_bits(stored))
+                return replace(s, memory=self.memory(m), value=stored, begun=begun)
         return s
 
     def memory(self, m: Memory) -> Memory:
@@ -85,8 +94,8 @@ class _Widening:
         if m.scalar not in self.narrow or m.space not in KEPT:
             return e
         match e:
-            case Repack(Load(memory=other), _) if other.scalar == m.scalar == "bfloat":
-                return e.e  # the same bits
+            case Repack(Load(memory=other, width=w), _) if other.scalar == m.scalar:
+                return e.e if m.scalar == "bfloat" else Repack(e.e, Kind("ushort", w))
             case Apply(op, (inner,), kind) if op == f"{m.scalar}_rte":
                 return Repack(inner, Kind(m.scalar, kind.width))
         return Repack(e, Kind(m.scalar, kind_of(e).width))

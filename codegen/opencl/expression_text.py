@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from codegen.index.condition import ALWAYS, NEVER, Condition, beyond, substitute_in
 from codegen.index.index import Index
 from codegen.index.substitute import evaluate, substitute
+from codegen.memory.narrow_reals import same_bits
 from codegen.memory.unrolled_registers import InMemory, Layout, Registers, is_aligned
 from codegen.opencl.address_names import Naming, flat
 from codegen.opencl.byte_columns import ROWS, column_of
@@ -168,6 +169,12 @@ class Expressions:
 
     def assigned(self, s: Store, e: Value) -> str:
         w = kind_of(s.value).width
+        if s.memory.scalar == "half" and isinstance(e, Repack) and same_bits(e):
+            bits = Kind("ushort", w)
+            if w == 1 or self.in_vectors(s.memory, s.index, s.half, w):
+                place = self.pointed(s.memory, s.index, bits, s.half)
+                return f"{place} = {self.repack(e.e, bits)};"
+            e = Repack(Repack(e.e, Kind("float", w)), Kind("half", w))
         if isinstance(e, Repack) and e.kind.scalar == "half":
             if self.in_vectors(s.memory, s.index, s.half, w):
                 bits = self.pointed(s.memory, s.index, Kind("ushort", w), s.half)

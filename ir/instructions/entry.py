@@ -1,7 +1,7 @@
 """The entries of instructions in the table: the programs that they compute, the layouts of matrices
 over lanes, and their texts for each target."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -106,8 +106,16 @@ class Entry(Spelled):
     def carried_out(self, *matrices: Expr) -> Expr:
         """The term that computes the entry's `program` on these matrices by using the
         instruction."""
-        held = tuple(map(as_lanes, self.brought, matrices))
-        return as_matrix(self.brought[-1], Instruct(self.instruction, held))
+        return self._in_layouts(self.brought, matrices)
+
+    def in_order(self, *matrices: Expr) -> Expr:
+        """The term that computes the entry's `program` on these matrices by using the instruction,
+        with the steps of the sum in the order of its `fragments`."""
+        return self._in_layouts(self.fragments, matrices)
+
+    def _in_layouts(self, layouts: Sequence[Fragment], matrices: Sequence[Expr]) -> Expr:
+        held = tuple(map(as_lanes, layouts, matrices))
+        return as_matrix(layouts[-1], Instruct(self.instruction, held))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq, skip
-from rewrites.families.blocked import STORED_PARTS
+from rewrites.families.blocked import IN_FLIGHT, STORED_PARTS
 from rewrites.kernels.copy_kernels import by_elements, sums_by_elements
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.matrix_patches import staged_nest
@@ -54,7 +54,7 @@ from rewrites.tuning.family import (
     constant_names,
     parameter_names,
 )
-from rewrites.tuning.matrix_tuning import MOST_SLICES, TUNING, of_patches
+from rewrites.tuning.matrix_tuning import MOST_SLICES, OF_BOTH, TUNING, of_patches
 from rewrites.tuning.offered_instructions import offered
 from rewrites.tuning.stored_forms import AHEAD, PADDED_VIEWS, Views, chosen, stored_choices
 from rewrites.tuning.sums_of_programs import lost_in_sums, sums_of
@@ -211,6 +211,9 @@ SLICED = Trait(
 BY_TAPS = Trait(
     "by-taps", "slices for each tap of the outermost sum, as many for each of them", weight=0.5
 )
+BOTH = Trait(
+    "both", "a group stages rows, too, and both operands as they lie in memory", weight=2.0
+)
 LAID = Trait(
     "laid", "what lanes load is laid out for them in memory, in every run", stores=True, weight=0.5
 )
@@ -250,6 +253,18 @@ def _forms(p: Program) -> Iterator[Form]:
             more = (by_instruction(sums, made), PATCH, *traits, *chunk_traits(chunks))
             yield _form(p, more, made, of_patches(name, chunks.slices))
         yield from _in_runs(p, name, every)
+        if whole is Parts.WHOLE and any(len(sums) == 1 for sums in sums_of(p)):
+            yield from _both_staged(p, name)
+
+
+def _both_staged(p: Program, name: str) -> Iterator[Form]:
+    """The forms by the instruction `name` whose groups stage both operands of a product, as they
+    lie in memory."""
+    for ahead, in_flight in product((False, True), repeat=2):
+        chunks = Chunks(ahead=ahead, both=True, in_flight=in_flight)
+        made = Matrix(Choices(), name, patch=chunks)
+        more = (_instruction(p, made), PATCH, *_traits(chunks))
+        yield _form(p, more, made, OF_BOTH)
 
 
 def _in_runs(p: Program, name: str, every: Sequence[Chunks]) -> Iterator[Form]:
@@ -322,7 +337,8 @@ def chunk_traits(chunks: Chunks) -> tuple[Trait, ...]:
     kept = {AHEAD: chunks.ahead, SPELLED: chunks.spelled, THROUGH: chunks.through}
     shared = {SLICED: sliced, BY_TAPS: by_taps}
     parted = {PARTS: in_two, THREE_PARTS: in_three, RUNNING: chunks.running}
-    return chosen({**kept, **shared, **parted})
+    staged = {BOTH: chunks.both, IN_FLIGHT: chunks.in_flight}
+    return chosen({**kept, **shared, **parted, **staged})
 
 
 def ways(entry: Entry, given: set[Scalar | Vector]) -> tuple[Parts | None, ...]:

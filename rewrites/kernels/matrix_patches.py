@@ -19,6 +19,7 @@ from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, seq, skip
+from rewrites.kernels.both_staged import along_sum, as_it_lies
 from rewrites.kernels.input_patches import patches
 from rewrites.kernels.register_block import (
     longest_inside,
@@ -30,7 +31,7 @@ from rewrites.kernels.register_block import (
     weight,
 )
 from rewrites.kernels.split_reduction import made_apart
-from rewrites.kernels.staged_sums import UNROLLED, Chunks, Slices, patch, staged_sums
+from rewrites.kernels.staged_sums import UNROLLED, Chunks, Slices, Staged, patch, staged_sums
 from rewrites.kernels.sums_by_instruction import STEPS
 from rewrites.kernels.work_group_slices import slices_in_lanes
 from rewrites.laws.planes import chunks_of_planes, fuse_reduce_zip
@@ -65,16 +66,26 @@ def staged_nest(entry: Entry, chunks: Chunks, dims: Dims, e: Expr) -> Nest:
     tiles = _tiles(entry, dims, _planes(dims, nest(e)))
     if chunks.slices is not Slices.NONE:
         return _sliced(entry, chunks, tiles, sums, staged)
-    return _whole(entry, chunks, tiles, len(sums), staged)
+    items = (entry.lanes, SR, SC)
+    if not chunks.both:
+        kept = {staged: patch(items, entry.steps, RP, chunks.ahead)}
+        return _whole(entry, chunks, tiles, len(sums), staged, kept)
+    if len(sums) > 1:
+        raise Refused(f"expected products of two matrices, found {len(sums)} sums inside each other")
+    lie = partial(as_it_lies, items, ahead=chunks.ahead, in_flight=chunks.in_flight)
+    both = {n: lie(along=along_sum(e, n)) for n in (staged, 1 - staged)}
+    return _whole(entry, chunks, tiles, len(sums), staged, both)
 
 
-def _whole(entry: Entry, chunks: Chunks, tiles: Nest, sums: int, staged: int) -> Nest:
+def _whole(
+    entry: Entry, chunks: Chunks, tiles: Nest, sums: int, varying: int, kept: Staged
+) -> Nest:
     """The nest `tiles`, lowered: each sub-group makes whole sums by the instruction `entry`, from
-    chunks of the operand number `staged`; `sums` is the number of sums that the program has inside
-    each other."""
+    chunks of the operands in `kept`, by their numbers, which these strategies copy to local memory.
+    `varying` is the number of the operand that depends on columns, and `sums` is the number of sums
+    that the program has inside each other."""
     steps, columns = entry.brought[1].sides
     fresh = stage("each chunk summed up afresh", on_reduction(afresh()))
-    kept = patch((entry.lanes, SR, SC), steps, RP, chunks.ahead)
     by_pixels = (
         tiles.split("pixels", columns * SC, "column block", "pixels", told_as="sc tiles of")
         .split("pixels", columns, "column items", "columns of a tile", told_as="a tile of")
@@ -89,9 +100,9 @@ def _whole(entry: Entry, chunks: Chunks, tiles: Nest, sums: int, staged: int) ->
         .into_sum(*TILE)
         .around_chunks("column block", "row block")
         .into_sum("column items", "row items", left=sums + 1)
-        .then(stage("a chunk of a patch a step", on_reduction(partial(_by_chunks, staged))))
+        .then(stage("a chunk of a patch a step", on_reduction(partial(_by_chunks, varying))))
     )
-    return over(blocks, Level.GROUP, GROUPS, staged_sums(entry, staged, kept, chunks))
+    return over(blocks, Level.GROUP, GROUPS, staged_sums(entry, kept, chunks))
 
 
 def _sliced(entry: Entry, chunks: Chunks, pixels: Nest, sums: Sequence[Size], staged: int) -> Nest:
@@ -128,7 +139,7 @@ def _sliced(entry: Entry, chunks: Chunks, pixels: Nest, sums: Sequence[Size], st
         .then(stage("a chunk of a patch a step", on_reduction(partial(_by_chunks, staged))))
     )
     kept = patch((entry.lanes, SR, slices), steps, RP, chunks.ahead)
-    made = seq(perfect, simplify, parts, staged_sums(entry, staged, kept, chunks))
+    made = seq(perfect, simplify, parts, staged_sums(entry, {staged: kept}, chunks))
     apart = made_apart(tiles, GROUPS, partial_reduce(k=1)).into_sum(*TILE)
     return over(apart, Level.GROUP, GROUPS, slices_in_lanes(entry, TILE, made))
 

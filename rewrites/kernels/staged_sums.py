@@ -3,6 +3,7 @@
 # key: e term, s strategy, t operand
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -35,6 +36,7 @@ from rewrites.nest.labels import labels
 from rewrites.nest.named_views import reordered
 from rewrites.nest.spine import body, inside
 
+Staged = Mapping[int, Strategy]  # how the operands with these numbers are staged
 VECTOR = 4  # floats that a work-item copies at once
 UNROLLED = 2  # innermost sums of a chunk that are spelled out: their loads go ahead of products
 
@@ -55,7 +57,8 @@ class Chunks:
     is used. `spelled`: all sums of a chunk are spelled out, not only the innermost. `slices`: which
     part of a sum each slice of a group makes. `through`: the loop over chunks is spelled out, too.
     `running`: sums of products of high and low parts go on from chunk to chunk; without it, the sum
-    of each chunk is begun afresh.
+    of each chunk is begun afresh. `both`: rows are staged, too, and both operands as they lie in
+    memory; `in_flight`: by copies that are begun and awaited.
     """
 
     parts: Parts = Parts.WHOLE  # what of numbers is multiplied
@@ -64,16 +67,19 @@ class Chunks:
     slices: Slices = Slices.NONE  # what of a sum each slice of a group makes
     through: bool = False  # the loop over chunks is spelled out, too
     running: bool = False  # sums of products of parts go on from chunk to chunk
+    both: bool = False  # rows are staged, too, and both operands as they lie in memory
+    in_flight: bool = False  # copies to local memory are begun, and awaited together
 
 
-def staged_sums(entry: Entry, columns: int, staged: Strategy, chunks: Chunks) -> Strategy:
+def staged_sums(entry: Entry, staged: Staged, chunks: Chunks) -> Strategy:
     """The strategy that lowers a sum over chunks, whose tiles sub-groups make, to the instruction
-    `entry`, as `chunks` says. `columns` is the number of the operand that depends on columns;
-    `staged` is the strategy that copies a chunk of it to local memory."""
+    `entry`, as `chunks` says. `staged` has for each operand that is staged, by its number, the
+    strategy that copies a chunk of it to local memory."""
     parts, unrolled = chunks.parts, sys.maxsize if chunks.spelled else UNROLLED
-    kept = (columns, staged, parts.of_number(entry), unrolled, chunks.through)
+    kept = (staged, parts.of_number(entry), unrolled, chunks.through)
+    made = partial(in_lanes, entry, parts=parts, in_order=chunks.both)
     return seq(
-        stage(f"sums by {entry.name}", on_reduction(partial(in_lanes, entry, parts=parts))),
+        stage(f"sums by {entry.name}", on_reduction(made)),
         stage("what is done to results, in lanes", results(over_sub_groups(by_lanes))),
         stage("a chunk staged, then sub-groups", on_reduction(partial(_chunks, *kept))),
     )
@@ -87,16 +93,17 @@ def over_sub_groups(s: Strategy) -> Strategy:
 
 
 def _chunks(
-    columns: int, staged: Strategy, f: Lam | None, unrolled: int, through: bool, e: Expr
+    staged: Staged, f: Lam | None, unrolled: int, through: bool, e: Expr
 ) -> Rewritten | None:
-    """The sum e over chunks as a loop. In each turn the strategy `staged` copies a patch, the
-    turn's chunk of the operand number `columns`, with f (if given) applied to its numbers; then
-    each sub-group adds what it makes of the patch, with the `unrolled` innermost loops unrolled.
-    With `through` the loop itself is spelled out. None if e is no sum."""
+    """The sum e over chunks as a loop. In each turn the strategies `staged` copy the turn's chunks
+    of the operands with these numbers, with f (if given) applied to their numbers; then each
+    sub-group adds what it makes of them, with the `unrolled` innermost loops unrolled. With
+    `through` the loop itself is spelled out. None if e is no sum."""
     match e:
         case Reduce(_, Lam((_, Var() as chunk))):
-            made = over_sub_groups(partial(_added, unrolled))
-            sums = partial(_staged, staged, f, Get(columns, chunk), made)
+            sums: Strategy = over_sub_groups(partial(_added, unrolled))
+            for n, by in staged.items():
+                sums = partial(_staged, by, f, Get(n, chunk), sums)
             return seq(
                 of_start(over_sub_groups(zeroed)),
                 of_function(sums),

@@ -75,15 +75,18 @@ def sums_by_instruction(entry: Entry, parts: Parts = Parts.WHOLE) -> Strategy:
     )
 
 
-def in_lanes(entry: Entry, e: Expr, parts: Parts = Parts.WHOLE) -> Rewritten | None:
+def in_lanes(
+    entry: Entry, e: Expr, parts: Parts = Parts.WHOLE, in_order: bool = False
+) -> Rewritten | None:
     """The nest of sums e with the innermost sum made by the instruction `entry`, and the
-    accumulators of the sums around it in lanes; `parts` says which parts of numbers are
-    multiplied."""
+    accumulators of the sums around it in lanes; `parts` says which parts of numbers are multiplied.
+    With `in_order`, lanes hold the steps of the sum in the order that the instruction has, and not
+    so that a lane's are neighbours."""
     if not isinstance(e, Reduce):
         return None
     if on_reduction(skip)(e.f.body) is None:
-        return _products(entry, parts)(e) or _refuse(entry, e)
-    sums = on_reduction(partial(in_lanes, entry, parts=parts))
+        return _products(entry, parts, in_order)(e) or _refuse(entry, e)
+    sums = on_reduction(partial(in_lanes, entry, parts=parts, in_order=in_order))
     added = outermost(when(_adds, map_inside_view()))
     step = seq(attempt(_PLAIN_SUMS), sums, attempt(added), perfect)
     return _sum_in_lanes(seq(of_function(step), attempt(reduce_inside_view())))(e)
@@ -109,9 +112,12 @@ def _adds(e: Expr) -> bool:
     return isinstance(e, Map) and isinstance(e.xs, Zip) and has_reduction(e.xs)
 
 
-def _products(entry: Entry, parts: Parts) -> Strategy:
+def _products(entry: Entry, parts: Parts, in_order: bool) -> Strategy:
     """The strategy that makes a sum of products by the instruction `entry`: once, or, of parts of
-    numbers, as often as products of parts are kept."""
+    numbers, as often as products of parts are kept. With `in_order`, the steps of a sum of whole
+    numbers stay in the instruction's order."""
+    if in_order and parts is Parts.WHOLE:
+        return instruct(name=entry.name, in_order=True)
     by_it = instruct(name=entry.name)
     if parts is Parts.WHOLE:
         return by_it

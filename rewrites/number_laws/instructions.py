@@ -25,6 +25,7 @@ from ir.core.size import Size
 from ir.core.terms import free, fresh, lam, substitute, variables
 from ir.core.type_rules import array_of, elem_of, type_of
 from ir.core.types import FLOAT, Array, Scalar, unlift
+from ir.instructions.entry import Entry
 from ir.instructions.fragments import Fragment, as_lanes, as_matrix
 from ir.instructions.table import CALLED, MATRIX
 from rewrites.analysis.binder_names import element_of
@@ -35,10 +36,10 @@ from rewrites.laws.vectors import retype
 from rewrites.laws.views import beneath_maps
 
 
-def _rounding(name: str, parts: bool = False) -> float:
+def _rounding(name: str, parts: bool = False, in_order: bool = False) -> float:
     """The known error of a sum by the instruction `name`, in machine epsilons. With `parts`,
     operands are high and low parts of numbers: the instruction rounds only the low ones, a small
-    share."""
+    share. The order of steps (`in_order`) changes nothing."""
     return CALLED[name].rounding * (LOW_SHARE if parts else 1.0)
 
 
@@ -47,10 +48,13 @@ def _rounding(name: str, parts: bool = False) -> float:
     rounding=_rounding,
     of_products=True,
 )
-def instruct(e: Expr, name: str, parts: bool = False) -> Expr | None:
+def instruct(
+    e: Expr, name: str, parts: bool = False, in_order: bool = False
+) -> Expr | None:
     """A term that computes the same as the instruction `name` becomes the instruction, with its
-    operands and its result in lanes. With `parts`, the operands are high and low parts of
-    numbers."""
+    operands and its result in lanes. With `parts`, the operands are high and low parts of numbers.
+    With `in_order`, a matrix instruction's steps are in the order of its own layouts, and not in
+    that in which families bring operands."""
     entry = CALLED[name]
     holes = {v.name: Var(f"?{v.name}", v.type) for v in variables(entry.program.pattern)}
     program = substitute(entry.program.body, holes)
@@ -58,7 +62,11 @@ def instruct(e: Expr, name: str, parts: bool = False) -> Expr | None:
     if found is None:
         return None
     operands = [found[hole.name] for hole in holes.values()]
-    return None if parts and not _of_parts(*operands[:2]) else entry.carried_out(*operands)
+    if parts and not _of_parts(*operands[:2]):
+        return None
+    if in_order:
+        return entry.in_order(*operands) if isinstance(entry, Entry) else None
+    return entry.carried_out(*operands)
 
 
 def _of_parts(left: Expr, right: Expr) -> bool:

@@ -37,6 +37,13 @@ OF_PATCHES = Tuning(
     },
     sides=Sides(pixels=("tx", "ty", "tp"), channels=("tr", "sr")),
 )
+OF_BOTH = replace(
+    OF_PATCHES,
+    parameters={
+        name: OF_PATCHES.parameters[name] for name in ("tr", "sr", "sc", "tx", "k")
+    },
+    sides=Sides(pixels=("tx",), channels=("tr", "sr")),
+)
 MOST_SLICES = 4
 # Slices by steps alone are at least two: with one, forms whose sums go on are the same.
 _SLICES = {

@@ -1,0 +1,98 @@
+"""Both operands of a product staged by a work-group in the order in which they lie in memory, in
+vectors of 16 bytes, so that neighbouring work-items copy neighbours."""
+
+# key: e term, s strategy
+
+from ir.core.nodes import Expr
+from ir.core.size import Size, exact
+from ir.core.type_rules import type_of
+from ir.core.types import BYTES, Array, Scalar, Type, depth, leaves
+from rewrites.analysis.affine_access import Access, Index, NoAccess, Read, array, bind, index, read
+from rewrites.engine.places import of_array
+from rewrites.engine.refused import Refused, shown
+from rewrites.engine.rule import Rewritten, Strategy
+from rewrites.engine.strategy import remembered, seq
+from rewrites.kernels.work_group import Items, flattened, in_rounds
+from rewrites.laws.lower import copy, to_local
+from rewrites.laws.vectors import vectorize_map
+from rewrites.laws.views import join_open, room_inner, split_inner
+from rewrites.nest.dimensions import operands, reduction
+from rewrites.nest.labels import labels
+from rewrites.nest.named_views import reordered
+from rewrites.nest.spine import inside, nest
+
+BYTES_AT_ONCE = 16  # that a work-item copies
+LINES = 8  # rows of which lanes read a piece together
+
+
+def along_sum(e: Expr, n: int) -> bool:
+    """True if operand number n of the only sum in the nest e has the steps of the sum side by side
+    in memory; False if it has rows or columns so. Refused if neither lies side by side."""
+    step, env = "step", dict[str, Read]()
+    part = operands(reduction(e))[n]
+    try:
+        for d, m in enumerate(nest(e)):
+            env = {**bind(env, m.f.pattern, _element(read(m.xs, env), f"map {d}"))}
+        cell = _element(read(part, env), step)
+    except NoAccess as why:
+        raise Refused(str(why)) from None
+    if isinstance(cell, Access):
+        match cell.coordinates[-1].terms:
+            case ((Index(name), 1),):
+                return name == step
+    raise Refused(
+        "expected an operand with its steps, its rows or its columns side by side in memory, found "
+        f"{shown(part)}"
+    )
+
+
+def _element(xs: Read, name: str) -> Read:
+    """The element of xs at the index `name`."""
+    rows = array(xs)
+    return rows.at(index(Index(name, rows.size)))
+
+
+@remembered
+def as_it_lies(items: Items, along: bool, ahead: bool, in_flight: bool) -> Strategy:
+    """The strategy that copies an operand to local memory, by all work-items `items` of the group,
+    in the order in which it lies in memory: with the steps of the sum side by side if it lies
+    `along` the sum, else with rows or columns so. If `ahead`, a chunk is copied while the one
+    before it is used; if `in_flight`, by copies that are begun and awaited.
+
+    Steps that lie side by side are staged in `pieces` of a vector: a piece of all rows, then the
+    next, so that lanes which read a piece of neighbouring rows read neighbouring words.
+    """
+
+    def run(e: Expr) -> Rewritten | None:
+        t = type_of(e)
+        if depth(t) > 2:
+            return seq(join_open(), of_array(run))(e)
+        vector = BYTES_AT_ONCE // _bytes(e)
+        kept = to_local(ahead=ahead, in_flight=in_flight)
+        copied = flattened(2, seq(copy(), vectorize_map(v=vector), inside(in_rounds(items))))
+        if not along:
+            lines = seq(copied, room_inner(n=LINES, level=1), of_array(kept))
+            return reordered(labels("columns", "steps"), ("steps", "columns"), lines)(e)
+        lying = labels("rows", "pieces", "numbers")
+        turned = ("pieces", "rows", "numbers")
+        vectors = flattened(3, seq(copy(), vectorize_map(v=vector), inside(in_rounds(items))))
+        across = reordered(lying.ordered(*turned), lying.names, vectors)
+        room = room_inner(n=exact(LINES, exact(_steps(t), vector)), level=1)
+        parts = reordered(lying, turned, seq(across, room, of_array(kept)))
+        return seq(split_inner(k=vector, level=1), of_array(parts))(e)
+
+    return run
+
+
+def _steps(t: Type) -> Size:
+    """The number of steps of a sum in an operand of the type t: the size of each of its rows."""
+    assert isinstance(t, Array)
+    assert isinstance(t.elem, Array)
+    return t.elem.size
+
+
+def _bytes(e: Expr) -> int:
+    """The number of bytes of each number of the array e."""
+    (t,) = {*leaves(type_of(e))}
+    assert isinstance(t, Scalar)
+    return BYTES[t.name]

@@ -1,0 +1,99 @@
+"""Tests of the forms of the family `matrix` whose groups stage both operands of a product as they
+lie in memory: right, proved, in vectors, without bank conflicts."""
+
+import numpy as np
+import pytest
+
+from codegen.compile import Generated, generate
+from codegen.proof.prove import prove
+from codegen.runtime.session import Session
+from codegen.text_proof.prove_text import prove_texts
+from constraints.devices import profile
+from explore.building.bank_conflicts import bank_conflicts
+from explore.space.derive_form import points
+from explore.space.lowering import bound
+from ir import Program, parse
+from ir.meaning.inputs import random_inputs
+from ir.meaning.interpret import evaluate
+from rewrites.engine.refused import Refused
+from rewrites.families.all_families import form_named, forms
+from rewrites.tuning.lower import lower
+
+H200 = profile("h200")
+PRODUCT = """
+product(a : [[{t}]{k}]M, b : [[{t}]{l}]{r}) =
+  map(row ->
+      map(column ->
+          {result}(reduce(0.0, (acc, (x, y)) -> acc + {wide}(x) * {wide}(y), zip({row}, column))),
+        {columns}),
+    {rows})
+where M = {m}, N = {n}, K = {steps}
+"""
+INSTRUCTIONS = {"float": "mma-tf32", "bfloat": "mma-bf16", "half": "mma-f16"}
+
+
+def product(t: str, m: int, n: int, k: int, *, turned: str = "") -> Program:
+    """The product of two matrices of numbers of the type t; `turned` names those that are
+    transposed before: a, b, both or none."""
+    rows, columns = ("transpose(a)" if "a" in turned else "a"), (
+        "b" if "b" in turned else "transpose(b)"
+    )
+    a = f"[[{t}]{'M' if 'a' in turned else 'K'}]{'K' if 'a' in turned else 'M'}"
+    b = f"[[{t}]{'K' if 'b' in turned else 'N'}]{'N' if 'b' in turned else 'K'}"
+    wide, result = ("", "") if t == "float" else ("float", t)
+    return parse(
+        f"product(a : {a}, b : {b}) = map(row -> map(column -> {result}(reduce(0.0, (acc, (x, y)) "
+        f"-> acc + {wide}(x) * {wide}(y), zip(row, column))), {columns}), {rows}) "
+        f"where M = {m}, N = {n}, K = {k}"
+    )
+
+
+def made(p: Program, words: str, **point: int) -> Generated:
+    low = lower(p, form_named(p, "matrix", words))
+    return generate(bound(low.program, point), max_work_group=1024)
+
+
+@pytest.mark.parametrize("t", INSTRUCTIONS)
+@pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
+@pytest.mark.parametrize("more", ["", "ahead", "ahead in-flight"])
+def test_products_are_right_wherever_operands_lie(
+    session: Session, t: str, turned: str, more: str
+) -> None:
+    p = product(t, 40, 24, 64, turned=turned)
+    words = {INSTRUCTIONS[t], "patch", "both", *more.split()}
+    low = lower(p, next(f for f in forms(p, "matrix") if {*f.words} == words))
+    assert low.derivation.replay() == low.derivation.end
+    inputs = random_inputs(p, 1, integers=True)
+    right = np.asarray(evaluate(p, inputs))
+    for point in points(low, H200, 2, len(turned))[1]:
+        generated = generate(bound(low.program, point), max_work_group=1024)
+        assert all(prove(kernel).ok for kernel in generated.kernels)
+        assert all(proof.ok for proof in prove_texts(generated.plan))
+        out = session.build(generated.plan, checking=True)(inputs)
+        assert np.array_equal(np.asarray(out), right), point
+
+
+def test_what_lies_together_is_copied_by_16_bytes() -> None:
+    for t in INSTRUCTIONS:
+        p = product(t, 128, 128, 64)
+        words = f"{INSTRUCTIONS[t]} patch ahead both in-flight"
+        text = made(p, words, tr=2, sr=2, sc=2, tx=64, k=1).plan.kernels[0].text
+        assert text.count("COPY_16(") == 4
+        assert text.count("COPY_") == 4
+
+
+def test_lanes_wait_for_no_bank() -> None:
+    p = product("float", 256, 256, 64)
+    words = "mma-tf32 patch ahead both in-flight"
+    for k in (1, 2, 4):
+        assert bank_conflicts(made(p, words, tr=2, sr=2, sc=2, tx=64, k=k)) == 0
+
+
+def test_windows_are_refused_in_words() -> None:
+    p = parse(
+        "f(w : [[float]8]16, x : [float]40) = map(i -> map(k -> reduce(0.0, (acc, (a, b)) -> "
+        "acc + a * b, zip(i, k)), w), slide(8, 1, x))"
+    )
+    words = next(f.name for f in forms(p, "matrix") if {"mma-tf32", "both"} <= {*f.words})
+    with pytest.raises(Refused, match="expected"):
+        lower(p, form_named(p, "matrix", words))
