@@ -170,10 +170,10 @@ class Expressions:
     def assigned(self, s: Store, e: Value) -> str:
         w = kind_of(s.value).width
         if s.memory.scalar == "half" and isinstance(e, Repack) and same_bits(e):
-            bits = Kind("ushort", w)
+            same = Kind("ushort", w)
             if w == 1 or self.in_vectors(s.memory, s.index, s.half, w):
-                place = self.pointed(s.memory, s.index, bits, s.half)
-                return f"{place} = {self.repack(e.e, bits)};"
+                to = self.pointed(s.memory, s.index, same, s.half)
+                return f"{to} = {self.repack(e.e, same)};"
             e = Repack(Repack(e.e, Kind("float", w)), Kind("half", w))
         if isinstance(e, Repack) and e.kind.scalar == "half":
             if self.in_vectors(s.memory, s.index, s.half, w):

@@ -71,9 +71,10 @@ def staged_nest(entry: Entry, chunks: Chunks, dims: Dims, e: Expr) -> Nest:
         kept = {staged: patch(items, entry.steps, RP, chunks.ahead)}
         return _whole(entry, chunks, tiles, len(sums), staged, kept)
     if len(sums) > 1:
-        raise Refused(f"expected products of two matrices, found {len(sums)} sums inside each other")
+        raise Refused(f"expected sums of products of two rows, found {len(sums)} nested sums")
     lie = partial(as_it_lies, items, ahead=chunks.ahead, in_flight=chunks.in_flight)
-    both = {n: lie(along=along_sum(e, n)) for n in (staged, 1 - staged)}
+    numbers = sorted(range(len(operands(reduction(e)))), key=lambda n: n != staged)
+    both = {n: lie(along=along_sum(e, n)) for n in numbers}
     return _whole(entry, chunks, tiles, len(sums), staged, both)
 
 

@@ -48,9 +48,7 @@ def _rounding(name: str, parts: bool = False, in_order: bool = False) -> float:
     rounding=_rounding,
     of_products=True,
 )
-def instruct(
-    e: Expr, name: str, parts: bool = False, in_order: bool = False
-) -> Expr | None:
+def instruct(e: Expr, name: str, parts: bool = False, in_order: bool = False) -> Expr | None:
     """A term that computes the same as the instruction `name` becomes the instruction, with its
     operands and its result in lanes. With `parts`, the operands are high and low parts of numbers.
     With `in_order`, a matrix instruction's steps are in the order of its own layouts, and not in

@@ -39,9 +39,7 @@ OF_PATCHES = Tuning(
 )
 OF_BOTH = replace(
     OF_PATCHES,
-    parameters={
-        name: OF_PATCHES.parameters[name] for name in ("tr", "sr", "sc", "tx", "k")
-    },
+    parameters={name: OF_PATCHES.parameters[name] for name in ("tr", "sr", "sc", "tx", "k")},
     sides=Sides(pixels=("tx",), channels=("tr", "sr")),
 )
 MOST_SLICES = 4

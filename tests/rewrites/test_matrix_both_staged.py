@@ -20,24 +20,14 @@ from rewrites.families.all_families import form_named, forms
 from rewrites.tuning.lower import lower
 
 H200 = profile("h200")
-PRODUCT = """
-product(a : [[{t}]{k}]M, b : [[{t}]{l}]{r}) =
-  map(row ->
-      map(column ->
-          {result}(reduce(0.0, (acc, (x, y)) -> acc + {wide}(x) * {wide}(y), zip({row}, column))),
-        {columns}),
-    {rows})
-where M = {m}, N = {n}, K = {steps}
-"""
 INSTRUCTIONS = {"float": "mma-tf32", "bfloat": "mma-bf16", "half": "mma-f16"}
 
 
 def product(t: str, m: int, n: int, k: int, *, turned: str = "") -> Program:
     """The product of two matrices of numbers of the type t; `turned` names those that are
     transposed before: a, b, both or none."""
-    rows, columns = ("transpose(a)" if "a" in turned else "a"), (
-        "b" if "b" in turned else "transpose(b)"
-    )
+    rows = "transpose(a)" if "a" in turned else "a"
+    columns = "b" if "b" in turned else "transpose(b)"
     a = f"[[{t}]{'M' if 'a' in turned else 'K'}]{'K' if 'a' in turned else 'M'}"
     b = f"[[{t}]{'K' if 'b' in turned else 'N'}]{'N' if 'b' in turned else 'K'}"
     wide, result = ("", "") if t == "float" else ("float", t)
