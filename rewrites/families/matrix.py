@@ -253,17 +253,17 @@ def _forms(p: Program) -> Iterator[Form]:
             more = (by_instruction(sums, made), PATCH, *traits, *chunk_traits(chunks))
             yield _form(p, more, made, of_patches(name, chunks.slices))
         yield from _in_runs(p, name, every)
-        if whole is Parts.WHOLE and any(len(sums) == 1 for sums in sums_of(p)):
-            yield from _both_staged(p, name)
+        if whole is Parts.WHOLE and any(len(lengths) == 1 for lengths in sums):
+            yield from _both_staged(p, name, sums)
 
 
-def _both_staged(p: Program, name: str) -> Iterator[Form]:
+def _both_staged(p: Program, name: str, sums: frozenset[tuple[int, ...]]) -> Iterator[Form]:
     """The forms by the instruction `name` whose groups stage both operands of a product, as they
-    lie in memory."""
+    lie in memory; `sums` are the lengths of the program's sums."""
     for ahead, in_flight in product((False, True), repeat=2):
         chunks = Chunks(ahead=ahead, both=True, in_flight=in_flight)
         made = Matrix(Choices(), name, patch=chunks)
-        more = (_instruction(p, made), PATCH, *_traits(chunks))
+        more = (by_instruction(sums, made), PATCH, *chunk_traits(chunks))
         yield _form(p, more, made, OF_BOTH)
 
 
