@@ -1,4 +1,4 @@
-"""Layers and products in forms of the family `matrix` at points drawn at random, on a device, each
+"""Layers and products in forms by matrix instructions at points drawn at random, on a device, each
 beside the fastest way of PyTorch.
 
     python -m benchmarks.matrix_layers ROW … [--device D] [--jobs N] [--time-limit 120] [--points 4]
@@ -6,13 +6,14 @@ beside the fastest way of PyTorch.
         [--out FILE.jsonl] [--again FILE.jsonl] [--most 4]
 
 A row is a name in `benchmarks/matrix_rows.py`, or the beginning of several: `batch-vgg`, `mec`,
-`half-vgg`, `f16x3-vgg`, `vgg`, `data-vgg`, `weights-vgg`, `transposed`, `product`. Processes lower
-random forms of the row, draw random points from the share of each that the cost model takes for the
-fastest, and build them; with `--near`, of those forms alone whose best estimate is within that
-factor of the row's least. The device times what is built and checks the fast ones against the row's
-result in double precision; when the processes have ended, our two fastest and PyTorch's ways are
-timed in turns. Each line of the file is a variant, or a comparison. With `--again`, nothing is
-drawn: the fastest right variants that a file tells are made again, up to --points of a form.
+`half-vgg`, `f16x3-vgg`, `winograd-vgg`, `vgg`, `data-vgg`, `weights-vgg`, `transposed`, `product`.
+Processes lower random forms of the row, draw random points from the share of each that the cost
+model takes for the fastest, and build them; with `--near`, of those forms alone whose best estimate
+is within that factor of the row's least. The device times what is built and checks the fast ones
+against the row's result in double precision; when the processes have ended, our two fastest and
+PyTorch's ways are timed in turns. Each line of the file is a variant, or a comparison. With
+`--again`, nothing is drawn: the fastest right variants that a file tells are made again, up to
+--points of a form.
 """
 
 # key: p program
@@ -187,8 +188,9 @@ def tasks(row: Row, given: argparse.Namespace) -> Iterator[Task]:
     """The tasks for a row, in a random order: one for each of its forms that has the words asked
     for (`--forms`)."""
     wanted = row.way.words | {*filter(None, given.forms.split(","))}
-    every = [f for f in forms(row.program, "matrix") if wanted <= {*f.words}]
+    every = [f for f in forms(row.program, row.family) if wanted <= {*f.words}]
     every = [f for f in every if not row.way.without & {*f.words}]
+    every = [f for f in every if f.instructions and f.loses <= 2 * row.way.max_error]
     if given.again:
         for name, point in best_of(given.again, row.name, given.most, given.points):
             form = next(f for f in every if f.name == name)

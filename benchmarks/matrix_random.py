@@ -1,13 +1,17 @@
-"""Random convolutions and matrix products in random forms of the family `matrix`, on a device.
+"""Random convolutions and matrix products in random forms that multiply by matrix instructions, on
+a device.
 
     python -m benchmarks.matrix_random [--device D] [--count 300] [--jobs N] [--seed S]
-        [--time-limit 600] [--out FILE.jsonl]
+        [--time-limit 600] [--out FILE.jsonl] [--family matrix] [--words parts,ahead] [--set K=3]
 
-Sizes are drawn at random: odd images, strides, dilations, groups, volumes, batches, channels that
-fill no tile. Each program is lowered in a random form at a random point, and computes on small
-whole numbers, which every instruction of the family multiplies exactly: its results must be those
-of the interpreter to the last bit. Says as it goes how many programs and forms were tried, and each
-that was wrong; with `--out`, each case is a line of that file as soon as it was tried.
+Forms are those of one family that have all the words asked for. Sizes are drawn at random: odd
+images, strides, dilations, groups, volumes, batches, channels that fill no tile; those that --set
+gives are as given. Each program is lowered in a random form at a random point, and computes on
+small whole numbers, which every instruction of the family multiplies exactly: its results must be
+those of the interpreter to the last bit. (So it is for `--family winograd --words F2 --set K=3`,
+but not for larger tiles, whose transforms round.) Says as it goes how many programs and forms were
+tried, and each that was wrong; with `--out`, each case is a line of that file as soon as it was
+tried.
 """
 
 import argparse
@@ -76,6 +80,22 @@ class Case:
     right: NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to draw from: the forms of a family that have all of these words, and sizes, by name, in
+    place of drawn ones; the name of the device to build for."""
+
+    family: str
+    words: frozenset[str]
+    sizes: Mapping[str, int]
+    device: str | None
+
+    def forms(self, p: Program) -> list[Form]:
+        """The forms to draw from for a program."""
+        every = (form for form in forms(p, self.family) if form.instructions)
+        return [form for form in every if self.words <= {*form.words}]
+
+
 _session: list[Session] = []  # of this process
 
 
@@ -86,25 +106,25 @@ def opened(device: str | None) -> Session:
     return _session[0]
 
 
-def built(given: tuple[str, str | None]) -> Case | None:
-    """The case that is drawn with a seed, built on the named device, so that its cache holds it."""
-    seed, device = given
-    case = drawn(seed)
+def built(asked: Asked, seed: str) -> Case | None:
+    """The case that is drawn with a seed, built on the device, so that its cache holds it."""
+    case = drawn(asked, seed)
     if case is not None:
         with suppress(BuildFailed):  # which the process that runs it will find again
-            opened(device).build(case.plan)
+            opened(asked.device).build(case.plan)
     return case
 
 
-def drawn(seed: str) -> Case | None:
+def drawn(asked: Asked, seed: str) -> Case | None:
     """The case that is drawn with a seed: a program in a random form; None if the drawn sizes make
     no program, or none of the forms that were drawn applies to it."""
     random = Random(seed)
     file, choices = random.choice(PROGRAMS)
     sizes = {name: random.choice(values) for name, values in choices.items()}
+    sizes |= asked.sizes
     try:
         p = parse_file(EXAMPLES / file, sizes)
-        every = list(forms(p, "matrix"))
+        every = asked.forms(p)
     except Exception:  # sizes that do not go together: a window larger than its image
         return None
     for form in random.sample(every, min(TRIES, len(every))):
@@ -141,13 +161,13 @@ def _meant(p: Program, seed: int) -> tuple[Mapping[str, NDArray[np.float32]], ND
     return inputs, np.asarray(evaluate(p, inputs), np.float64)
 
 
-def cases(count: int, seed: str, jobs: int, limit_s: float, device: str | None) -> Iterator[Case]:
+def cases(asked: Asked, count: int, seed: str, jobs: int, limit_s: float) -> Iterator[Case]:
     """Up to twice `count` random cases, drawn with seeds that begin with `seed` and made by `jobs`
-    processes, which build them for the named device, in the order in which they are made; none
-    after `limit_s` seconds."""
+    processes, in the order in which they are made; none after `limit_s` seconds."""
     until = time.monotonic() + limit_s
     with get_context("spawn").Pool(jobs) as pool:  # ended at once when no more are asked for
-        made = pool.imap_unordered(built, ((f"{seed} {n}", device) for n in range(2 * count)))
+        seeds = (f"{seed} {n}" for n in range(2 * count))
+        made = pool.imap_unordered(partial(built, asked), seeds)
         while (left := until - time.monotonic()) > 0:
             try:
                 case = made.next(left)
@@ -180,12 +200,18 @@ def main() -> int:
     parser.add_argument("--seed", default=str(time.time_ns()))
     parser.add_argument("--time-limit", type=float, default=600.0)
     parser.add_argument("--out", type=Path, help="write each case to this file")
+    parser.add_argument("--family", default="matrix")
+    parser.add_argument("--words", default="", help="words that all forms must have")
+    parser.add_argument("--set", default="", help="sizes in place of drawn ones: K=3,…")
     given = parser.parse_args()
+    sizes = {k: int(n) for k, _, n in (s.partition("=") for s in given.set.split(",") if s)}
+    words = frozenset(filter(None, given.words.split(",")))
+    asked = Asked(given.family, words, sizes, given.device)
     session = opened(given.device)
     print(f"{session.device.name}, seed {given.seed}", flush=True)
     write = partial(_written, given.out) if given.out else _nowhere
     tried, seen = Counter[str](), set[str]()
-    for case in cases(given.count, given.seed, given.jobs, given.time_limit, given.device):
+    for case in cases(asked, given.count, given.seed, given.jobs, given.time_limit):
         found = outcome(session, case)
         kind = found.split(":")[0]
         write({"case": case.told, "form": case.form, "outcome": found})

@@ -54,14 +54,15 @@ class Way:
 @dataclass(frozen=True, slots=True)
 class Row:
     """A row by its name: the text of its program, sizes in place of those in the text, and the way
-    in which its numbers are multiplied. `gradient` is the kind that `torch_gradients` knows the
-    program by (None: it is a layer or a product)."""
+    in which its numbers are multiplied, in forms of the family. `gradient` is the kind that
+    `torch_gradients` knows the program by (None: it is a layer or a product)."""
 
     name: str
     text: str
     sizes: tuple[tuple[str, int], ...]
     way: Way
     gradient: str | None = None
+    family: str = "matrix"
 
     @property
     def program(self) -> Program:
@@ -89,6 +90,8 @@ PRODUCTS = {
 }
 SUMS = _way("mma-bf16 patch sums-of-7 parts", "", "float", 1e-5)  # over images
 AS_WRITTEN = _way("mma-bf16 patch parts", "relaid padded", "float", 1e-5)  # nothing is packed
+OTHERS = "registers blocked fused elementwise arm-matrix intel-bf16 intel-f16"
+BY_MMA = _way("", f"{OTHERS} running", "float", 1e-5)  # products between transforms
 BFLOATS = _way(f"mma-bf16 {IN_RUNS}", f"parts {SEVERAL}", "bfloat", 1e-2)
 
 
@@ -105,6 +108,8 @@ def rows() -> Iterator[Row]:
         yield Row(f"mec-cv{n}", _text("mec"), tuple(sizes.items()), BF16X3)
     for n in VGG:
         yield Row(f"vgg-{n}", _text("vgg"), tuple(known[f"vgg-{n}"].sizes), BF16X3)
+        sizes_of_layer = tuple(known[f"vgg-{n}"].sizes)
+        yield Row(f"winograd-vgg-{n}", _text("vgg"), sizes_of_layer, BY_MMA, family="winograd")
         yield Row(f"f16x3-vgg-{n}", _text("vgg"), tuple(known[f"vgg-{n}"].sizes), F16X3)
         yield Row(f"half-vgg-{n}", HALF_VGG, tuple(known[f"vgg-{n}"].sizes), HALVES)
     for n in VGG[1:]:
