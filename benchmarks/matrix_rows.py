@@ -102,6 +102,8 @@ def rows() -> Iterator[Row]:
         sizes = dict(known[f"vgg-{n}"].sizes)
         batch = {"N": 32, "C": sizes["C"], "W": sizes["W"], "H": sizes["W"], "M": sizes["M"]}
         yield Row(f"batch-vgg-{n}", _text("batched"), tuple(batch.items()), BF16X3)
+        name = f"winograd-batch-vgg-{n}"
+        yield Row(name, _text("batched"), tuple(batch.items()), BY_MMA, family="winograd")
     for n in MEC:
         named = known[f"mec-cv{n}"]
         sizes = {"N": 32, **dict(named.sizes)}
