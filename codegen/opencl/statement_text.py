@@ -17,6 +17,7 @@ from codegen.opencl.index_text import counter
 from codegen.opencl.integer_text import type_text
 from codegen.opencl.memory_names import names_in, spellings
 from codegen.opencl.name_addresses import naming
+from codegen.opencl.place_text import Places
 from codegen.tree.statements import (
     Await,
     Barrier,
@@ -68,7 +69,7 @@ class Writer:
         self.apart = told_apart(kernel)
         self.settled = False  # whether the guards of the loops here have been seen to
         self.naming = naming(body, self.spelled, held, self.names, taken, in_bytes=in_bytes)
-        self.spell = Expressions(self.layouts, self.names, self.naming, folding(kernel))
+        self.spell = Expressions(Places(self.layouts, self.names, self.naming), folding(kernel))
         self.lines: list[str] = []
         self.closed: tuple[int, int, str] | None = None  # where a guard's braces ended just now
         self.undeclared: dict[str, _Undeclared] = {}
@@ -142,7 +143,7 @@ class Writer:
     def guards(self, s: For) -> CommonGuards | None:
         """The guards to test before the loop s; None if every test is known to hold, or known to
         fail, at this place."""
-        found = common_guards(s, self.spelled, self.spell.values, self.apart)
+        found = common_guards(s, self.spelled, self.spell.places.values, self.apart)
         if found is None:
             return None
         tests = tuple(t for t in found.tests if self.spell.tested(t, {}) not in (ALWAYS, NEVER))
@@ -179,16 +180,16 @@ class Writer:
     def expanded(self, var: str, count: int, body: Block, depth: int) -> None:
         braces = any(isinstance(s, Declare) for s in body.statements)
         for n in range(count):
-            self.spell.values[var] = n
+            self.spell.places.values[var] = n
             if braces:
                 self.line(depth, "{")
             self.block(body, depth + braces)
             if braces:
                 self.line(depth, "}")
-        del self.spell.values[var]
+        del self.spell.places.values[var]
 
     def guarded(self, condition: Condition, body: Block, depth: int) -> None:
-        here = substitute_in(condition, self.spell.values)
+        here = substitute_in(condition, self.spell.places.values)
         if here == ALWAYS:
             self.block(body, depth)
         elif here != NEVER:
@@ -214,7 +215,7 @@ class Writer:
         kind = type_text(Kind(memory.scalar, layout.width))
         if isinstance(layout, InMemory):
             cells = -(-memory.elements // layout.width)
-            self.line(depth, f"{kind} {self.spell.name(memory)}[{cells}];")
+            self.line(depth, f"{kind} {self.spell.places.name(memory)}[{cells}];")
             return
         names = self.registers[memory]
         if len(shape := self.names[memory].shape) > 1:
@@ -252,7 +253,10 @@ class Writer:
             return None
         names = []
         for choice in product(*(range(count) for _, count in counts)):
-            values = {**self.spell.values, **dict(zip((v for v, _ in counts), choice, strict=True))}
+            values = {
+                **self.spell.places.values,
+                **dict(zip((v for v, _ in counts), choice, strict=True)),
+            }
             at = evaluate(inner.index, values)
             names.append(self.registers[inner.memory][at // width])
         return names, self.spell.text(inner.value)

@@ -14,6 +14,7 @@ from codegen.opencl.address_names import Naming
 from codegen.opencl.constant_folding import Folding, folded
 from codegen.opencl.expression_text import Expressions, Facts
 from codegen.opencl.memory_names import spellings
+from codegen.opencl.place_text import Places
 from codegen.opencl.text_patterns import Varying
 from codegen.tree.statements import (
     Apply,
@@ -76,7 +77,7 @@ def expressions(s: Store) -> Expressions:
     spelled = spelled_loops(kernel)
     kept = layouts(kernel.body, spelled)
     names = spellings(kernel, kept, set())
-    return Expressions(kept, names, Naming(set(), set(), spelled=spelled), Folding())
+    return Expressions(Places(kept, names, Naming(set(), set(), spelled=spelled)), Folding())
 
 
 def nest(*inner: Statement) -> Block:
@@ -103,8 +104,8 @@ def test_a_copy_is_spelled_as_if_it_were_the_only_one(what: str) -> None:
     shared = expressions(STORES[what])
     for values in everywhere():
         alone = expressions(STORES[what])
-        alone.values.update(values)
-        shared.values.update(values)
+        alone.places.values.update(values)
+        shared.places.values.update(values)
         text = alone.statement(STORES[what])
         assert text is not None
         assert "{" not in text
@@ -113,7 +114,7 @@ def test_a_copy_is_spelled_as_if_it_were_the_only_one(what: str) -> None:
 
 def test_what_holds_around_a_copy_is_not_taken_from_another() -> None:
     spell = expressions(STORES["of choices"])
-    spell.values.update(i=0, j=0, k=0)
+    spell.places.values.update(i=0, j=0, k=0)
     assert spell.statement(STORES["of choices"]) == "xs[g * 3] = (g < 2 ? xs[g] : 0.0f);"
     spell.given(Facts(less(G, 2)))
     assert spell.statement(STORES["of choices"]) == "xs[g * 3] = xs[g];"
