@@ -105,7 +105,8 @@ def asked(task: Measure | Again, limit: float) -> Message:
             return Message("measure", {**more, "limit": limit, "plan": plan_json(task.plan)})
         case Again():
             plans = [plan_json(plan) for plan in task.plans]
-            return Message("again", {"plans": plans, "passes": task.passes, "limit": limit})
+            again = {"passes": task.passes, "limit_s": task.limit_s}
+            return Message("again", {"plans": plans, **again, "limit": limit})
 
 
 def task_from(message: Message) -> tuple[Measure | Again, float]:
@@ -115,7 +116,8 @@ def task_from(message: Message) -> tuple[Measure | Again, float]:
     limit = fields.number("limit", most=3600.0)
     if message.kind == "again":
         plans = tuple(plan_from(plan) for plan in fields.objects("plans", MOST_PLANS))
-        return Again(plans, fields.whole("passes", 1, 100)), limit
+        most = fields.maybe("limit_s", fields.number)
+        return Again(plans, fields.whole("passes", 1, 100), most), limit
     return Measure(
         fields.whole("number"),
         plan_from(fields.fields("plan")),

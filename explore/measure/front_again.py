@@ -31,21 +31,29 @@ BESIDE = 8  # variants beside the front the first time, at most
 @dataclass(frozen=True, slots=True)
 class _Bench:
     """The means of measuring again: the run's store, the worker on the device, the plans of
-    variants, the seconds since the run began, the printer of messages, and whether it is too late
-    to go on."""
+    variants, the seconds since the run began, the printer of messages, and the seconds that the run
+    has left (None: no limit)."""
 
     store: Store
     device: Workers
     plans: Callable[[Sequence[Record]], list[Plan]]
     elapsed: Callable[[], float]
     note: Callable[[str], None]
-    late: Callable[[], bool]
+    left: Callable[[], float | None]
+
+    @property
+    def late(self) -> bool:
+        """True if the time that the run may take is up."""
+        left = self.left()
+        return left is not None and left < 0
 
     def measure(self, chosen: Sequence[Record], round: int) -> None:
         """Measure the `chosen` variants in turns, and store their records with this number of
         round."""
         plans = tuple(self.plans(chosen))
-        self.device.submit(Again(plans), timeout=60.0 + 10.0 * len(plans))
+        left = self.left()
+        task = Again(plans, limit_s=None if left is None else max(0.0, left))
+        self.device.submit(task, timeout=60.0 + 10.0 * len(plans))
         (done,) = self.device.results()
         now = self.elapsed(), time.time(), round
         if isinstance(done.result, Failed):
@@ -68,17 +76,19 @@ def measure_again(
     plans: Callable[[Sequence[Record]], list[Plan]],
     elapsed: Callable[[], float],
     note: Callable[[str], None],
-    late: Callable[[], bool] = lambda: False,
+    left: Callable[[], float | None] = lambda: None,
 ) -> None:
     """Measure the variants of the front again, and all others that might belong there, on the
     worker `device`. `plans` gives the plans of records, `elapsed` the seconds since the run began,
     and messages go to `note`.
 
     Times of later rounds replace earlier ones, so that a variant which was on the front by luck
-    falls off it. Once `late()` is true, nothing is measured that was measured again already.
+    falls off it. `left` gives the seconds that the run has left (None: no limit). Beyond them, no
+    pass over the front begins but the first two, and nothing is measured that was measured again
+    already.
     """
     before = front(store.records())
-    bench = _Bench(store, device, plans, elapsed, note, late)
+    bench = _Bench(store, device, plans, elapsed, note, left)
     _until_nothing_is_left(bench)
     while _calmer(bench):
         _until_nothing_is_left(bench)
@@ -95,7 +105,7 @@ def _calmer(bench: _Bench) -> bool:
     records = bench.store.records()
     again = Counter(r.variant.id for r in records if r.round > 0)
     left = [r for r in _doubtful(records) if again[r.variant.id] <= TURNS]
-    if not left or bench.late():
+    if not left or bench.late:
         return False
     bench.measure(left, 1 + max(r.round for r in records))
     return True
@@ -148,7 +158,7 @@ def _until_nothing_is_left(bench: _Bench) -> None:
     for turn in count():
         records = bench.store.records()
         chosen = contenders(records, BESIDE << turn)
-        if all(r.round > 0 for r in chosen) or (turn and bench.late()):
+        if all(r.round > 0 for r in chosen) or (turn and bench.late):
             return
         if turn == 0:
             bench.note(f"measuring the front again: {counted(len(chosen), 'variant')} in turns")

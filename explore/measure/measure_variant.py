@@ -5,7 +5,9 @@ whether the variant is hopeless, and how its time is shared among its kernels. T
 that counts: inferences back to back, with the yardstick between batches.
 """
 
+import math
 import statistics
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -40,6 +42,7 @@ RUN_LIMIT = 60.0  # seconds a variant, checks included
 WARMUP, RUNS, LIMIT = 2, 7, 0.3  # runs, runs, seconds a variant, by the device's clock
 STEADY = 0.02  # of the median: runs that agree as much need no others beside them
 PASSES, PASS_BATCHES, PASS_LIMIT = 5, 3, 0.8  # of measuring the front again
+FEWEST = 2  # passes: a time without a spread says too little
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +63,11 @@ class Measure:
 @dataclass(frozen=True, slots=True)
 class Again:
     """A task to time plans whose results were checked earlier and were right, in turns, `passes`
-    times."""
+    times. After `limit_s` seconds (None: no limit), no pass begins but the first two."""
 
     plans: tuple[Plan, ...]
     passes: int = PASSES
+    limit_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +292,10 @@ def _again(state: Meter, task: Again) -> Passes:
     found: list[list[Reading]] = [[] for _ in task.plans]
     kernels: list[tuple[float, ...]] = []
     paces = [state.yardstick.reading()]
+    until = math.inf if task.limit_s is None else time.monotonic() + task.limit_s
     for turn in range(task.passes):
+        if turn >= FEWEST and time.monotonic() > until:
+            break
         for taken, plan in zip(found, task.plans, strict=True):
             built = state.session.build(plan)
             timing = built.time(state.inputs, PASS_BATCHES, 1, state.turns, None, PASS_LIMIT)

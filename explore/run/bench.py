@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 
 from explore.building.build_variant import Made
 from explore.measure.measure_variant import RUN_LIMIT, Measure
-from explore.results.records import Variant
+from explore.results.records import Failed, Outcome, Variant
 from explore.workers.workers import Workers
+
+LEAST = 0.1  # seconds that a measurement gets, however late it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,8 @@ class Bench:
     the variants that share their outcomes.
 
     `ceiling` gives the time in nanoseconds above which a variant is hopeless, or None; times are
-    converted to the pace `usual_ns`.
+    converted to the pace `usual_ns`. `left` gives the seconds that the run has left for a
+    measurement, or None; `cut` are the numbers of those that have less than they might need.
     """
 
     device: Workers | None
@@ -40,6 +43,8 @@ class Bench:
     running: dict[int, Variant] = field(default_factory=dict)  # in measurement, or waiting for it
     equal: dict[str, list[int]] = field(default_factory=dict)  # numbers by key: of equal kernels
     queue: deque[Waiting] = field(default_factory=deque)
+    left: Callable[[], float | None] = lambda: None
+    cut: set[int] = field(default_factory=set)
 
     def join(self, n: int, variant: Variant) -> bool:
         """Let variant number n share the outcome of a waiting or running variant with equal
@@ -61,12 +66,21 @@ class Bench:
         measured before, in this round too."""
         while self.queue and self.device is not None and self.device.free:
             task = self._task(self.queue.popleft())
-            self.device.submit(task, _patience(task.ceiling_ns))
+            patience, left = _patience(task.ceiling_ns), self.left()
+            if left is not None and left < patience:
+                self.cut.add(task.number)
+                patience = max(LEAST, left)
+            self.device.submit(task, patience)
 
     def _task(self, w: Waiting) -> Measure:
         made, ceiling = w.made, self.ceiling(w.variant)
         assert made.plan is not None
         return Measure(w.number, made.plan, ceiling, self.usual_ns, made.build_ns, w.rounding)
+
+    def unfinished(self, n: int, outcome: Outcome) -> bool:
+        """True if the measurement of variant number n was ended because the run's time was up: that
+        says nothing of the variant."""
+        return n in self.cut and isinstance(outcome, Failed) and outcome.timed_out
 
     def take(self, n: int) -> tuple[Variant, list[int]]:
         """The variant number n, now measured, and the numbers of variants with equal kernels; they

@@ -44,6 +44,7 @@ from rewrites.families.all_families import FAMILIES, forms
 from rewrites.tuning.family import Form, one_trait_apart
 
 FEW = 16  # variants: if no more are tried, all forms that are due are derived at first
+PACE, PACE_IN_TURNS = 8.0, 1.0  # variants a second; if none is built while one is measured
 AT_ONCE = 8  # forms that are derived for a round, at least, if so many are due
 
 
@@ -132,13 +133,14 @@ class Candidates:
         """The search that gives the order in which to try the candidates; each round is chosen
         without the outcomes of the `lag` rounds before it. `estimated` tells that outcomes are
         rough estimates of times."""
-        self.at_once = max(AT_ONCE, round_size(options.variants))
+        budget = expected(options, PACE if lag else PACE_IN_TURNS)
+        self.at_once = max(AT_ONCE, round_size(budget))
         return search_over(
             self.variants,
             self.memory,
             options.strategy,
             options.seed,
-            options.variants,
+            budget,
             self.near,
             self.begin,
             self.learned,
@@ -271,6 +273,14 @@ def candidates(
     if not made.variants:
         raise UserError(no_candidate(program, options.max_memory, made.results))
     return made
+
+
+def expected(options: Options, pace: float) -> int:
+    """The number of variants that a run with these options is expected to try, if it tries `pace`
+    of them in a second."""
+    if options.time_limit is None:
+        return options.variants
+    return min(options.variants, max(1, int(pace * options.time_limit)))
 
 
 def _in_turns(todo: Sequence[Derive]) -> list[Derive]:

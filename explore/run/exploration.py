@@ -105,7 +105,7 @@ class Exploration:
         note(f"compiling the {options.compile} variants that look best, by {toolchain.compiler}")
         best = CompileBest(
             *(toolchain, self.target.profile, options.compile, options.workers),
-            *(self.books.codes, clock.late),
+            *(self.books.codes, clock.over),
         )
 
         def took(record: Record) -> None:
@@ -181,7 +181,12 @@ class Exploration:
             clock=clock,
             rounds=Rounds(search),
             builds=RoundBuilds(found, deriving, before),
-            bench=Bench(device, ledger.ceiling, self.store.environment.bounds.yardstick_ns),
+            bench=Bench(
+                device,
+                ledger.ceiling,
+                self.store.environment.bounds.yardstick_ns,
+                left=lambda: clock.to_measure() if ledger.ran else None,
+            ),
             ledger=ledger,
             judge=None if self.target.device else predicted,
             overlap=overlap,
@@ -191,7 +196,7 @@ class Exploration:
         """Measure the front again, and the peers beside it, where the device is here."""
         options, target, plans, note = self.options, self.target, self.plans, self.watch.note
         if device is not None and target.device is not None:
-            measure_again(self.store, device, plans.all, clock.elapsed, note, clock.late)
+            measure_again(self.store, device, plans.all, clock.elapsed, note, clock.left)
             for line in measure_peers(
                 self.store, self.program, options, target.device, device, plans.of
             ):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from codegen.plan import Plan
 from explore.report.pace_watch import PaceWatch
 from explore.report.progress import Watch
-from explore.results.records import Measured, Outcome, Record, Variant
+from explore.results.records import Failed, Measured, Outcome, Record, Variant
 from explore.results.store import Store
 from explore.run.book_keeping import BookKeeping
 from explore.run.run_clock import RunClock
@@ -18,7 +18,8 @@ HOPELESS = 2.0  # times slower than the best known for its memory: not worth mor
 class Ledger:
     """The outcomes of a run's variants, stored and in memory: `outcomes` by the key of a variant's
     kernels, and `best`, the times and memory of variants that ran. `left` is the number of variants
-    that may still be tried; `made_here` are plans by variant, as they are made."""
+    that may still be tried; this start of the run has `tried` some, of which some `ran`.
+    `made_here` are plans by variant, as they are made."""
 
     store: Store
     watch: Watch
@@ -29,6 +30,8 @@ class Ledger:
     outcomes: dict[str, Outcome] = field(default_factory=dict)  # by key
     best: list[tuple[float, int]] = field(default_factory=list)  # time, memory
     pace: PaceWatch = field(default_factory=PaceWatch)
+    tried: int = 0
+    ran: int = 0
 
     def record(self, variant: Variant, outcome: Outcome) -> None:
         """Store and show the outcome of a variant that was tried here."""
@@ -41,6 +44,8 @@ class Ledger:
         if said := self.pace.saw(outcome):
             self.watch.note(said)
         self.left -= 1
+        self.tried += 1
+        self.ran += not isinstance(outcome, Failed)
         self.note(record)
 
     def note(self, record: Record) -> None:

@@ -25,6 +25,8 @@ from explore.space.lowered_form import LoweredForm
 from explore.workers.wait_any import wait_any
 from explore.workers.workers import Workers
 
+GLANCE = 1.0  # seconds between looks at the clock
+
 Judge = Callable[[Variant], Predicted]
 
 
@@ -41,6 +43,7 @@ class Loop:
     ledger: Ledger
     judge: Judge | None
     overlap: bool
+    unmeasured: bool = False  # a measurement was ended because the time was up
 
     def run(self) -> bool:
         """Go through the rounds; returns True at the end, False when the time was up before."""
@@ -50,20 +53,26 @@ class Loop:
             self._build()
             if not self.overlap:
                 self._settled()
-            chosen = None if self.clock.late() else self._next()
+            chosen = self._next()
         self._build(to_the_end=True)
-        return self._settled() and chosen is not None
+        return self._settled() and chosen is not None and not self.builds.ended
 
     def _next(self) -> list[int] | None:
         """The next round's candidates, as many as the budget allows, after waiting for the outcomes
         that they depend on; None if the time is up before these are there."""
+        if self.builds.ended or (self.ledger.tried and self.clock.late()):
+            return None
         if self._room() <= 0:
             return []
         while not self._ask():
             if self.clock.late():
                 return None
             self._progress()
-        return self.rounds.take(self._room())
+        return None if self._up() else self.rounds.take(self._room())
+
+    def _up(self) -> bool:
+        """True if the time for the search is up, and some variant ran."""
+        return self.clock.late() and self.ledger.ran > 0
 
     def _room(self) -> int:
         """The number of further variants that the budget allows."""
@@ -80,8 +89,11 @@ class Loop:
         """Build the round's variants, and hand them on in their order. On devices whose times
         builds do not disturb, it may return before the last build is done: as soon as no candidate
         waits for a worker and the next round is known. So one long build does not hold up the next
-        round. With `to_the_end`, it waits for all builds."""
+        round. With `to_the_end`, it waits for all builds. When the time is up, builds are ended."""
         while not self.builds.complete():
+            if self._up():
+                self.builds.end()
+                return
             self._handed_on()
             early = self.overlap and not to_the_end and not self.clock.late()
             if early and self._could_build_more() and self._ask():
@@ -152,26 +164,31 @@ class Loop:
 
         Returns False if built variants were left unmeasured, for a resumed run; else True.
         """
-        while self.bench.running and not (self.clock.late() and self.ledger.outcomes):
+        while self.bench.running and not self._up():
             self._pump()
         left = self.bench.clear_queue()
         while self.bench.running:
             self._pump()
-        return not left
+        return not left and not self.unmeasured
 
     def _pump(self) -> None:
-        """Wait for a worker, and take in the workers' results."""
+        """Wait for a worker, though not for long, and take in the workers' results."""
         device = self.bench.device
-        pools: list[Workers] = [self.builds.workers, *([device] if device else [])]
+        pools: list[Workers] = [] if self.builds.ended else [self.builds.workers]
+        pools += [device] if device else []
         if not any(pool.pending for pool in pools):
             raise AssertionError("expected a task that a worker is doing, found none")
-        for pool, done in wait_any(pools):
-            if pool is self.builds.workers:
-                self.builds.took(done)
-            else:
+        for pool, done in wait_any(pools, GLANCE):
+            if pool is device:
                 self._measured(done.task.number, done.result)
+            else:
+                self.builds.took(done)
 
     def _measured(self, n: int, outcome: Outcome) -> None:
+        if self.bench.unfinished(n, outcome):
+            self.bench.take(n)
+            self.unmeasured = True
+            return
         outcome = at_pace(outcome, self.bench.usual_ns)
         variant, equal = self.bench.take(n)
         self._record(n, variant, outcome)

@@ -20,7 +20,7 @@ class RoundBuilds:
     """The candidates of a round that workers build, after those left over from the round before:
     `round` are their numbers, `given` tells how many of these `ready` has handed out, and `made`
     has what was built. A candidate whose outcome an earlier start of the run stored (`before`) is
-    not built again."""
+    not built again. With `ended`, the workers have ended."""
 
     candidates: Candidates
     deriving: Derivations  # whose workers build, too
@@ -28,6 +28,7 @@ class RoundBuilds:
     round: list[int] = field(default_factory=list)
     given: int = 0  # of the round
     made: dict[int, Made] = field(default_factory=dict)
+    ended: bool = False
 
     @property
     def workers(self) -> Workers:
@@ -51,6 +52,11 @@ class RoundBuilds:
             else:
                 failed = Failed("constrain", "the point does not satisfy its constraints")
                 self.made[n] = Made.without_plan(failed)
+
+    def end(self) -> None:
+        """End the workers, and give up what they have not built."""
+        self.workers.close()
+        self.round, self.given, self.ended = [], 0, True
 
     def took_strays(self) -> None:
         """Take in the builds that were done while forms were derived."""

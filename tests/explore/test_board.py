@@ -151,6 +151,7 @@ def test_tasks_and_results_are_the_same_after_their_messages() -> None:
     for task in (
         Measure(3, plan("kernel void conv() {}"), 5.5, None, 2.0, 0.25),
         Again((plan("a"), plan("b", ("pad",))), 4),
+        Again((plan("a"),), limit_s=2.5),
     ):
         assert task_from(sent(asked(task, 9.0))) == (task, 9.0)
     passes = Passes(((Reading(1.0, 2.0), Reading(3.0, 4.0)), ()), ((0.5,), ()), 7.0)

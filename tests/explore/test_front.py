@@ -194,7 +194,9 @@ def again(
     said: list[str] = []
     with Store.create(folder, ENVIRONMENT) as store:
         store.append(records)
-        measure_again(store, device, plans_of, lambda: 0.0, said.append, lambda: late)
+        measure_again(
+            store, device, plans_of, lambda: 0.0, said.append, lambda: -1.0 if late else None
+        )
         return front(store.records()), said
 
 
