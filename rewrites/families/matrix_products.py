@@ -35,7 +35,7 @@ def products_by_instructions(
     `grown` says."""
     if {t for param in p.params for t in leaves(param.var.type)} != {FLOAT}:
         return
-    sums = frozenset((max(found) // share,) for found in sums_of(p))
+    sums = frozenset((max(found) // share,) for found in sums_of(p) if max(found) >= share)
     for name in offered(p):
         if all(n % MATRIX[name].steps for (n,) in sums):
             continue

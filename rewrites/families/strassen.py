@@ -11,7 +11,7 @@ the results.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 from ir.core.nodes import Expr, Level, Map, Program, Var, Zip
 from ir.core.size import named
@@ -36,9 +36,13 @@ from rewrites.engine.stages import stage
 from rewrites.engine.strategy import at, attempt, everywhere, seq, skip
 from rewrites.families.blocked import BLOCKED, Blocked
 from rewrites.families.blocked import TUNING as BLOCKED_TUNING
+from rewrites.families.matrix import Matrix
+from rewrites.families.matrix_products import products_by_instructions, rows_in_lanes
 from rewrites.families.registers import REGISTERS, Registers
 from rewrites.families.registers import TUNING as REGISTERS_TUNING
 from rewrites.families.winograd import product_kernel
+from rewrites.fast_algorithms.bilinear_algorithms import gauss as gauss_algorithm
+from rewrites.fast_algorithms.bilinear_algorithms import strassen as seven
 from rewrites.fast_algorithms.block_products import fewer_blocks, round_product
 from rewrites.fast_algorithms.complex_products import three_products
 from rewrites.fast_algorithms.constant_matrices import sums_products
@@ -51,15 +55,19 @@ from rewrites.nest.captures_as_operands import carried
 from rewrites.nest.dimensions import Dims, classify, reduction
 from rewrites.nest.labels import labels
 from rewrites.nest.named_nest import arranged, standing
-from rewrites.nest.named_views import stored, stored_as
+from rewrites.nest.named_views import reordered, stored, stored_as
 from rewrites.nest.normal_form import flat, normalise, perfect
 from rewrites.nest.spine import inside
+from rewrites.storing.fragment_order import in_fragments
 from rewrites.storing.one_reduction_each import separate
 from rewrites.storing.stored_views import Choices
 from rewrites.transforms.epilogue import on_sums, sums_apart
 from rewrites.transforms.matrix_kernels import tidied, transform_kernel
 from rewrites.transforms.tile_transforms import products
-from rewrites.tuning.family import Family, Form, Products, Trait, Way, parameter_names
+from rewrites.tuning.algorithm_growth import of_algorithms
+from rewrites.tuning.family import Family, Form, Products, Trait, Tuning, Way, parameter_names
+
+Leaf = Registers | Blocked | Matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,7 @@ class Strassen:
     that makes these products."""
 
     levels: int  # how often a product becomes seven; 0 where it is of complex numbers
-    products: Registers | Blocked  # how these are made
+    products: Leaf  # how these are made
 
 
 def strassen(params: frozenset[str], form: Strassen) -> Strategy:
@@ -84,7 +92,7 @@ def strassen(params: frozenset[str], form: Strassen) -> Strategy:
                 f"{len(dims.rows)} dimensions of rows, {len(dims.columns)} of columns, and "
                 f"{len(trips(reduction(e)))} nested sums"
             )
-        return seq(_matrices(dims), inside(_lowered(form.levels, len(dims.batch))))(e)
+        return seq(_matrices(dims), inside(_lowered(form, len(dims.batch))))(e)
 
     return seq(
         separate(params, flat),
@@ -100,12 +108,13 @@ def _matrices(dims: Dims) -> Strategy:
     return maps.merge("columns").merge("rows")
 
 
-def _lowered(levels: int, batch: int) -> Strategy:
-    """The strategy that lowers one matrix product, or each of a batch of them, with seven products
-    in place of eight at each of `levels` levels; `batch` is the number of maps over the batch."""
-    made = seq(_matrix_product(batch, 2**levels), inside(_by_seven(levels, batch)))
+def _lowered(form: Strassen, batch: int) -> Strategy:
+    """The strategy that lowers one matrix product, or each of a batch of them, in this form: with
+    seven products in place of eight at each of its levels; `batch` is the number of maps over the
+    batch."""
+    made = seq(_matrix_product(batch, 2**form.levels), inside(_by_seven(form, batch)))
     added = stage("results of sums of products", transform_kernel(batch + 2, VO))
-    results = seq(made, added) if levels else made
+    results = seq(made, added) if form.levels else made
 
     return seq(sums_apart(batch + 2), on_sums(results))
 
@@ -141,28 +150,29 @@ def on_part(i: int) -> Strategy:
     return run
 
 
-def _by_seven(levels: int, batch: int) -> Strategy:
+def _by_seven(form: Strassen, batch: int) -> Strategy:
     """The strategy that makes one product, or each of a batch, by seven products of half the size,
-    `levels` times over; where `levels` is 0, a product of complex numbers by three real products.
-    `batch` is the number of maps over the batch."""
+    as many times over as the form has levels; where it has none, a product of complex numbers by
+    three real products. `batch` is the number of maps over the batch."""
+    levels, leaf = form.levels, form.products
     if levels == 0:
-        return _by_three(batch)
+        return _by_three(leaf, batch)
     if batch:
-        return seq(_cut_each(batch, _cut), of_array(_stages(levels, batch + 1)))
+        return seq(_cut_each(batch, _cut), of_array(_stages(levels, leaf, batch + 1)))
 
     def run(e: Expr) -> Rewritten | None:
-        return seq(_cut, lambda e: at(products(e), _stages(levels, 1))(e))(e)
+        return seq(_cut, lambda e: at(products(e), _stages(levels, leaf, 1))(e))(e)
 
     return run
 
 
-def _by_three(batch: int) -> Strategy:
+def _by_three(leaf: Leaf, batch: int) -> Strategy:
     """The strategy that makes a product of complex matrices by three products of real ones, which
-    are stored; `batch` is the number of maps over the batch."""
+    are stored, in the form `leaf`; `batch` is the number of maps over the batch."""
     if batch:
         seen = at(OF_FUNCTION * batch, inline_view())
-        return seq(_cut_each(batch, _cut_parts), seen, of_array(_stages(1, batch + 1)))
-    return seq(_cut_parts, of_value(_stages(1, 1)), inline_view())
+        return seq(_cut_each(batch, _cut_parts), seen, of_array(_stages(1, leaf, batch + 1)))
+    return seq(_cut_parts, of_value(_stages(1, leaf, 1)), inline_view())
 
 
 def _cut_parts(e: Expr) -> Rewritten:
@@ -215,25 +225,36 @@ def _why_not(e: Expr) -> str:
 VI, VO = named("vi"), named("vo")
 
 
-def _stages(levels: int, deep: int) -> Strategy:
-    """The strategy that stores the sums of blocks and makes the products of these, each by seven
-    smaller ones again while `levels` is more than 1.
+def _stages(levels: int, form: Leaf, deep: int) -> Strategy:
+    """The strategy that stores the sums of blocks and makes the products of these in the form
+    `form`, each by seven smaller ones again while `levels` is more than 1.
 
     `deep` is the number of maps that go over the seven products.
     """
     left = stage("sums of the left operand's blocks", stored(transform_kernel(deep + 1, VI)))
-    blocks = standing(products=deep - 1, rows=1, steps=1).exchange("rows", "steps")
-    across = seq(perfect, tidied, blocks, transform_kernel(deep + 1, VI))
-    steps_first = ("products", "steps", "rows")
-    laid = stored_as(labels(products=deep, rows=1, steps=1), steps_first, across)
-    right = stage("sums of the right operand's blocks", laid)
+    right = stage("sums of the right operand's blocks", _right_blocks(form, deep))
     operands = of_array(seq(of_part(0, left), of_part(1, right)))
     if levels > 1:
-        nested_products = seq(_cut_each(deep, _cut), of_array(_stages(levels - 1, deep + 1)))
+        smaller = _stages(levels - 1, form, deep + 1)
+        nested_products = seq(_cut_each(deep, _cut), of_array(smaller))
         return seq(operands, nested_products, stored(transform_kernel(deep + 2, VO)))
     sums = standing(products=deep, columns=1, rows=1).exchange("columns", "rows")
     made = stored_as(sums.labels, ("products", "columns", "rows"), tidied)
     return seq(operands, stage("products stored", seq(tidied, sums, inside(made))))
+
+
+def _right_blocks(form: Leaf, deep: int) -> Strategy:
+    """The strategy that stores the sums of the right operand's blocks, whose rows work-items take
+    side by side, with rows innermost; where lanes take them, the sums are stored again in the order
+    in which lanes hold them. `deep` is the number of maps over products."""
+    dims = labels(products=deep, rows=1, steps=1)
+    if isinstance(form, Matrix):
+        in_lanes = in_fragments(rows_in_lanes(form), deep + 2)
+        laid = reordered(dims, ("rows", "products", "steps"), in_lanes)
+        return seq(stored(transform_kernel(deep + 1, VI)), laid)
+    blocks = standing(products=deep - 1, rows=1, steps=1).exchange("rows", "steps")
+    across = seq(perfect, tidied, blocks, transform_kernel(deep + 1, VI))
+    return stored_as(dims, ("products", "steps", "rows"), across)
 
 
 CUTS = (
@@ -245,12 +266,30 @@ CUTS = (
 
 def _forms(p: Program) -> Iterator[Form]:
     for levels, often in CUTS:
-        blocks = Way(
-            strassen, parameter_names(p), Strassen(levels, Registers(Choices(), Level.GLOBAL))
+        yield _form(
+            p, REGISTERS_TUNING, levels, Registers(Choices(), Level.GLOBAL), often, REGISTERS
         )
-        tiles = Way(strassen, parameter_names(p), Strassen(levels, Blocked(Choices())))
-        yield Form("strassen", (often, REGISTERS), blocks, REGISTERS_TUNING)
-        yield Form("strassen", (often, BLOCKED), tiles, BLOCKED_TUNING)
+        yield _form(p, BLOCKED_TUNING, levels, Blocked(Choices()), often, BLOCKED)
+    once, _, gauss = CUTS
+    (levels, often), algorithm = (gauss, gauss_algorithm()) if _is_complex(p) else (once, seven())
+    grown = of_algorithms([algorithm])
+    for traits, leaf, tuning in products_by_instructions(p, grown, share=2**levels):
+        yield _form(p, tuning, levels, leaf, often, *traits)
+
+
+def _form(p: Program, tuning: Tuning, levels: int, leaf: Leaf, *traits: Trait) -> Form:
+    way = Way(strassen, parameter_names(p), Strassen(levels, leaf))
+    return Form("strassen", traits, way, tuning)
+
+
+@lru_cache(maxsize=64)
+def _is_complex(p: Program) -> bool:
+    """True if the program sums up products of complex numbers that the form `gauss` serves."""
+    form = Strassen(0, Registers(Choices(), Level.GLOBAL))
+    try:
+        return strassen(parameter_names(p), form)(p.body) is not None
+    except Refused:
+        return False
 
 
 FAMILY = Family("strassen", "a matrix product by seven of half its size", _forms, Products.FEWER)

@@ -68,6 +68,48 @@ def test_products_between_transforms_are_made_by_instructions(session: Session, 
     agrees(session, p, low, seed=len(name))
 
 
+COMPLEX = """
+times(z, w) = (z.0 * w.0 - z.1 * w.1, z.0 * w.1 + z.1 * w.0)
+spectra(const w : [[[float]K]M]2, x : [[[float]K]N]2) =
+  map((pr, pi) -> map((qr, qi) ->
+      reduce((0.0, 0.0), (acc, (z, v)) ->
+          (acc.0 + times(z, v).0, acc.1 + times(z, v).1),
+        zip(zip(pr, pi), zip(qr, qi))),
+    zip(at(0, w), at(1, w))), zip(at(0, x), at(1, x)))
+where M = 32, N = 32, K = 32
+"""
+OF_BLOCKS = {
+    "product": (program("matmul.lift", {"M": 32, "N": 32, "K": 32}), "once mma-bf16 parts"),
+    "ahead": (program("matmul.lift", {"M": 48, "N": 32, "K": 64}), "once mma-tf32 ahead parts"),
+    "odd sides": (program("matmul.lift", {"M": 31, "N": 30, "K": 32}), "once mma-f16 parts"),
+    "pixels": (
+        program("conv1x1.lift", {"C": 64, "W": 8, "H": 8, "M": 32}),
+        "once mma-bf16 three-parts",
+    ),
+    "complex": (parse(COMPLEX), "gauss mma-bf16 parts"),
+}
+
+
+@pytest.mark.parametrize("name", OF_BLOCKS)
+def test_products_of_sums_of_blocks_are_made_by_instructions(session: Session, name: str) -> None:
+    p, form = OF_BLOCKS[name]
+    low = lower(p, form_named(p, "strassen", form))
+    assert [step.rule for step in low.derivation.steps].count(instruct) >= 1
+    agrees(session, p, low, seed=len(name))
+
+
+def test_blocks_lie_as_lanes_and_groups_read_them() -> None:
+    """One operand's sums of blocks are stored again, in parts and in the order of lanes, and
+    derivations replay. Complex products alone have the forms `gauss`."""
+    p = program("matmul.lift", {"M": 32, "N": 32, "K": 32})
+    low = lower(p, form_named(p, "strassen", "once mma-bf16 parts"))
+    assert low.derivation.replay() == low.derivation.end
+    stored = [{*leaves(type_of(e))} for e in subterms(low.program.body) if isinstance(e, Store)]
+    assert stored.count({BFLOAT}) == 1
+    assert not any(f.instructions for f in forms(p, "strassen") if "gauss" in f.words)
+    assert all("gauss" in f.words for f in forms(parse(COMPLEX), "strassen") if f.instructions)
+
+
 def test_the_derivation_replays_and_kernels_are_stored_in_parts() -> None:
     """Transformed kernels are parted once, when they are packed; transformed data are stored as
     floats, and parted where groups stage them."""
