@@ -15,6 +15,7 @@ from codegen.memory.barriers import with_barriers
 from codegen.memory.copied_variables import without_copied_variables
 from codegen.memory.local_buffers import with_shared_locals
 from codegen.memory.narrow_reals import computed_as_floats
+from codegen.memory.shared_operands import with_shared_operands
 from codegen.memory.unread_memory import without_unread_memory
 from codegen.opencl.print_kernel import print_kernel, print_kernel_in_bytes
 from codegen.plan import Buffer, Plan, Role
@@ -67,7 +68,7 @@ def generate(
         for stage in cut
     )
     narrow = frozenset({"bfloat"} if half_arithmetic else {"bfloat", "half"})
-    kernels = tuple(computed_as_floats(kernel, narrow) for kernel in kernels)
+    kernels = tuple(with_shared_operands(computed_as_floats(kernel, narrow)) for kernel in kernels)
     counted = tuple(map(facts, kernels))
     for found in counted:
         refuse_too_large(found, most_statements)

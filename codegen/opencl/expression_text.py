@@ -263,6 +263,8 @@ class Expressions:
     def bits(self, e: Value, kind: Kind) -> str:
         """The text of the halves or bfloats e as their bits: numbers of `kind`, whole numbers of 16
         bits. If e is a load, its numbers are loaded as such; what is computed is reinterpreted."""
+        if isinstance(e, Repack):  # packed by a function that gives bits
+            return self.text(e)
         if not isinstance(e, Load):
             return f"as_{type_text(kind)}({self.text(e)})"
         if in_memory(e.memory) == kind.scalar:

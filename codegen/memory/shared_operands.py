@@ -1,0 +1,165 @@
+"""Kernels that compute an operand that several calls of an instruction have in common once, before
+these calls."""
+
+# key: s statement, e value
+
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from codegen.index.index import Index, as_index, var
+from codegen.memory.narrow_reals import NARROW
+from codegen.tree.emitted_names import apart
+from codegen.tree.statements import (
+    Apply,
+    Await,
+    Barrier,
+    Block,
+    Call,
+    Declare,
+    For,
+    If,
+    Kernel,
+    Kind,
+    Load,
+    Memory,
+    Repack,
+    Space,
+    Statement,
+    Store,
+    Unroll,
+    Value,
+    gathers,
+    kind_of,
+    loads,
+    remembered,
+    statements,
+    subvalues,
+)
+from codegen.tree.value_builders import names_in, substituted
+
+Loops = tuple[For, ...]  # the outermost first
+
+
+@remembered
+def with_shared_operands(kernel: Kernel) -> Kernel:
+    """The kernel in which an operand of an instruction that is gathered or computed, and is the
+    same in all turns of an unrolled loop, is computed once before that loop.
+
+    Spelled in each turn it costs nothing more in the end, as compilers find out that it is the
+    same. But before they do, the text is so long that they leave the loops around it rolled up, and
+    the loads for the next turn wait for the products of this one.
+    """
+    sharing = _Sharing(_taken(kernel))
+    body = sharing.block(kernel.body, ())
+    return replace(kernel, body=body) if sharing.found else kernel
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """An operand in private memory of its own, one for each turn of the `loops`."""
+
+    memory: Memory
+    loops: Loops
+
+    def at(self, turns: dict[str, Index | int]) -> Load:
+        """The operand at these turns of loops, by the loops' variables."""
+        place, width = as_index(0), self.memory.shape[-1]
+        for loop in self.loops:
+            place = place * loop.count + turns[loop.var]
+        return Load(self.memory, place * width, width)
+
+
+@dataclass(slots=True)
+class _Sharing:
+    """The operands that are shared, each by the loop that it is computed before and its value;
+    `taken` are the names in use."""
+
+    taken: set[str]
+    found: dict[tuple[str, Value], _Shared] = field(default_factory=dict)
+
+    def block(self, body: Block, around: Loops) -> Block:
+        """The statements of `body`, inside the unrolled loops `around`, with shared operands."""
+        done: list[Statement] = []
+        for s in body.statements:
+            made = self.statement(s, around)
+            if isinstance(s, For):
+                for (before, e), shared in self.found.items():
+                    done.extend(self.computed(e, shared) if before == s.var else ())
+            done.append(made)
+        return Block(tuple(done))
+
+    def statement(self, s: Statement, around: Loops) -> Statement:
+        match s:
+            case Block():
+                return self.block(s, around)
+            case For(_, _, body, unroll):
+                rolled = unroll is Unroll.NO or _meets(body)
+                return replace(s, body=self.block(body, () if rolled else (*around, s)))
+            case If(_, body):
+                return replace(s, body=self.block(body, ()))
+            case Store(_, _, Call(_, arguments, _) as call) if gathers(call):
+                shared = tuple([self.operand(e, around) for e in arguments])
+                return replace(s, value=replace(call, arguments=shared))
+        return s
+
+    def operand(self, e: Value, around: Loops) -> Value:
+        """The operand e of a call inside the unrolled loops `around`, or a load of what is computed
+        before the innermost loops in a row of which no turn changes it."""
+        names = names_in(e)
+        steady = [n for n, loop in enumerate(around) if loop.var not in names]
+        if not steady or not _costs(e):
+            return e
+        outermost = next(n for n in reversed(steady) if n == 0 or n - 1 not in steady)
+        before = around[outermost]
+        if _stored(before) & {load.memory for load in loads(e)}:
+            return e
+        e = _in_bits(e)
+        if (before.var, e) not in self.found:
+            inner = tuple([loop for loop in around[outermost:] if loop.var in names])
+            self.found[before.var, e] = _Shared(self.memory(e, inner), inner)
+        return self.found[before.var, e].at({x.var: var(x.var, 0, x.count - 1) for x in around})
+
+    def memory(self, e: Value, inner: Loops) -> Memory:
+        """The private memory for the operand e, one for each turn of the loops `inner`."""
+        kind, source = kind_of(e), next(loads(e)).memory.name
+        shape = (*[loop.count for loop in inner], kind.width)
+        name = apart(f"{source}lanes", "_", self.taken)
+        return Memory(name, Space.PRIVATE, kind.scalar, prod(shape), shape=shape)
+
+    def computed(self, e: Value, shared: _Shared) -> list[Statement]:
+        """The statements that compute the operand e for all turns of its loops."""
+        named = {loop.var: apart(loop.var, "", self.taken) for loop in shared.loops}
+        turns: dict[str, Index | int] = {
+            loop.var: var(named[loop.var], 0, loop.count - 1) for loop in shared.loops
+        }
+        made: Statement = Store(shared.memory, shared.at(turns).index, substituted(e, turns))
+        for loop in reversed(shared.loops):
+            made = For(named[loop.var], loop.count, Block((made,)), Unroll.YES)
+        return [Declare(shared.memory), made]
+
+
+def _in_bits(e: Value) -> Value:
+    """The operand e as what a variable can hold: halves and bfloats as their bits."""
+    kind = kind_of(e)
+    return Repack(e, Kind("ushort", kind.width)) if kind.scalar in NARROW else e
+
+
+def _costs(e: Value) -> bool:
+    """True if the value e is more than one load, converted at most."""
+    return len([*loads(e)]) > 1 or any(isinstance(inner, Apply) for inner in subvalues(e))
+
+
+def _meets(body: Block) -> bool:
+    return any(isinstance(s, Barrier | Await) for s in statements(body))
+
+
+def _stored(loop: For) -> set[Memory]:
+    return {s.memory for s in statements(loop) if isinstance(s, Store)}
+
+
+def _taken(kernel: Kernel) -> set[str]:
+    inner = list(statements(kernel.body))
+    memories = {s.memory.name for s in inner if isinstance(s, Declare)}
+    counters = {s.var for s in inner if isinstance(s, For)}
+    given = {m.name for m in (*kernel.reads, *kernel.writes)}
+    return memories | counters | given | {i.name for i in kernel.ids}
