@@ -39,6 +39,7 @@ const times = x => known(x) ? `${three(x)}×` : "–";
 const rate = v => known(operations) && v.time_ns ? operations / v.time_ns : null;
 const rateText = v => known(rate(v)) ? three(rate(v)) : "–";
 const sci = x => known(x) ? x.toExponential(1) : "–";
+const loss = v => v.known_error ? sci(v.known_error) : "–"; // of laws and sums, beside the rounding of floats
 const roof = v => known(run.bounds.roofline_ns) && v.time_ns ? run.bounds.roofline_ns / v.time_ns : null;
 const over = (v, least) => known(least) && known(v.traffic_bytes) ? v.traffic_bytes / least : null;
 const surplus = v => over(v, v.least_traffic);
@@ -307,7 +308,7 @@ function figures(v) {
   const cells = v.status === "failed" ? [["failed at", v.stage], ["memory", bytes(v.memory_bytes)]] :
     [["time", time(v.time_ns)], ["on the device", time(v.device_ns)], ["memory", bytes(v.memory_bytes)], [rateUnit, rateText(v)], ["of the roofline", percent(roof(v))],
       ["traffic", bytes(v.traffic_bytes)], [`I/O bound (${v.bound})`, beside(v, v.least_traffic)],
-      ["io-optimal dataflow", beside(v, v.dataflow_traffic)], ["workspace", bytes(v.workspace_bytes)], ["error", sci(v.error)],
+      ["io-optimal dataflow", beside(v, v.dataflow_traffic)], ["workspace", bytes(v.workspace_bytes)], ["error", sci(v.error)], ["known error", loss(v)],
       ["bank conflicts", known(v.bank_conflicts) ? v.bank_conflicts.toLocaleString("en") : "–"],
       ["prepack", time(v.prepack_ns)], ["spread", spread(v)], ["machine slower by", times(v.slowdown)],
       ...(known(v.spills) ? [["predicted between", `${time(v.least_ns)} and ${time(v.most_ns)}`], ["registers spilled", `${v.spills}`]] : [])];
@@ -358,10 +359,10 @@ function tiles() {
 
 function frontTable() {
   const heads = [["id"], ["time", "n"], ["±", "n"], ["on the device", "n"], [rateUnit, "n"], ["roofline", "n"], ["I/O bound", "n"], ["memory", "n"], ["workspace", "n"],
-    ["prepack", "n"], ["error", "n"], ["form"], ["parameters"]];
+    ["prepack", "n"], ["error", "n"], ["known", "n"], ["form"], ["parameters"]];
   at("front").replaceChildren(make("thead", {}, make("tr", {}, ...heads.map(([text, kind]) => make("th", { class: kind || "" }, text)))), make("tbody", {}, ...run.front.map(id => byId.get(id)).map(v => {
     const cells = [v.id, time(v.time_ns), spread(v), time(v.device_ns), rateText(v), percent(roof(v)), times(surplus(v)), bytes(v.memory_bytes),
-      bytes(v.workspace_bytes), time(v.prepack_ns), sci(v.error), v.form || "–", v.parameters];
+      bytes(v.workspace_bytes), time(v.prepack_ns), sci(v.error), loss(v), v.form || "–", v.parameters];
     const row = make("tr", { "data-id": v.id, tabindex: "0", onclick: () => select(v.id), onkeydown: e => { if (e.key === "Enter") select(v.id); } });
     row.append(...cells.map((cell, i) => make("td", { class: heads[i][1] || (i === 0 || i === heads.length - 1 ? "mono" : "") }, cell)));
     row.firstChild.prepend(make("span", { class: "dot", family: v.family }), " ");

@@ -39,6 +39,7 @@ _SUMMARY = (
         "spread",
         "noisy",
         "error",
+        "known_error",
         "prepack_ns",
     ),
     *("memory_bytes", "workspace_bytes", "traffic_bytes", "elapsed_s", "stopped_early"),

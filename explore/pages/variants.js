@@ -94,7 +94,7 @@ function side_by_side(a, b, p, q, derivations) { // variants and their details
   const value = (d, name) => name in d.parameters ? String(d.parameters[name]) : "–";
   const outline = d => derivations[d.derivation].flatMap(step => (step.stages || []).map(s => s.name)).join(", ") || "–";
   const numbers = [["time", v => time(v.time_ns)], ["on the device", v => time(v.device_ns)], ["memory", v => bytes(v.memory_bytes)], ["workspace", v => bytes(v.workspace_bytes)],
-    ["traffic", v => bytes(v.traffic_bytes)], ["error", v => sci(v.error)], ["prepack", v => time(v.prepack_ns)], ["family", v => v.family], ["form", v => v.form || "plain"]];
+    ["traffic", v => bytes(v.traffic_bytes)], ["error", v => sci(v.error)], ["known error", loss], ["prepack", v => time(v.prepack_ns)], ["family", v => v.family], ["form", v => v.form || "plain"]];
   return make("div", {}, make("table", { class: "two" }, make("thead", {}, make("tr", {}, make("td", {}), make("th", { scope: "col" }, a.id), make("th", { scope: "col" }, b.id))),
     make("tbody", {}, ...numbers.map(([name, of]) => line(name, of(a), of(b))), ...names.map(n => line(n, value(p, n), value(q, n))), line("derived by", outline(p), outline(q)))),
     make("h3", {}, "Source, line by line"), difference(p.source || "", q.source || ""));

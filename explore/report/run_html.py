@@ -8,6 +8,7 @@ from html import escape
 from explore.options.units import show_bytes, show_time
 from explore.report.palette import colours
 from explore.report.plane import INK, Plane, place, plane_over
+from explore.report.table import known_words
 from explore.results.front import front, usable
 from explore.results.records import Record, latest
 from explore.results.run_environment import Environment
@@ -40,7 +41,7 @@ def _table(points: Sequence[Record]) -> str:
     rows = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(r)) + "</tr>" for r in points
     )
-    names = ("id", "time", "memory", "workspace", "error", "form", "parameters")
+    names = ("id", "time", "memory", "workspace", "error", "known", "form", "parameters")
     head = "".join(f"<th>{name}</th>" for name in names)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
@@ -49,7 +50,15 @@ def _cells(r: Record) -> tuple[str, ...]:
     error = "–" if r.error is None else f"{r.error:.1e}"
     parameters = " ".join(f"{name}={value}" for name, value in r.variant.parameters)
     sizes = show_bytes(r.memory_bytes), show_bytes(r.workspace_bytes)
-    return (r.variant.id, show_time(r.time_ns), *sizes, error, r.variant.form or "–", parameters)
+    return (
+        r.variant.id,
+        show_time(r.time_ns),
+        *sizes,
+        error,
+        known_words(r),
+        r.variant.form or "–",
+        parameters,
+    )
 
 
 # ---- the plane

@@ -38,13 +38,20 @@ def _outcome(record: Record) -> Iterator[tuple[str, str]]:
             yield "time", f"{time_words(record.outcome)}, {clock_words(record.outcome.clock)}"
             yield from _pace(record.outcome)
             yield from _device_times(record)
-            yield "error", f"{error:.1e}"
+            yield "error", f"{error:.1e}{_known(record)}"
             yield "prepack", show_time(prepack)
             yield "code", show_bytes(code)
         case Predicted(time, code, least, most):
             between = f", {show_time(least)} to {show_time(most)}" if least and most else ""
             yield "time", f"{show_time(time)} (predicted, never run{between})"
             yield from (("compiled", code_words(c)) for c in code)
+
+
+def _known(record: Record) -> str:
+    """The words for the known error of a record beside the measured one; none where nothing is
+    known to be lost."""
+    known = record.variant.known_error
+    return f", known {known:.1e}" if known else ""
 
 
 def time_words(outcome: Measured) -> str:

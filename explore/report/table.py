@@ -15,11 +15,16 @@ def front_lines(
     points: Sequence[Record], bounds: Bounds | None = None, width: int | None = None
 ) -> list[str]:
     """The lines of a table of points: a heading, then each point, with the rates of the operations
-    that `bounds` counts; `width` is the console's, None for no limit."""
+    that `bounds` counts, and the known errors if there are any; `width` is the console's, None for
+    no limit."""
     counted = _counted(bounds or Bounds())
+    known = ["known"] if any(r.variant.known_error for r in points) else []
     names = ["id", "time", "±", *counted]
-    rows = [[*names, "memory", "workspace", "error"]]
-    rows += [[r.variant.id, *_numbers(r, counted.values())] for r in points]
+    rows = [[*names, "memory", "workspace", "error", *known]]
+    rows += [
+        [r.variant.id, *_numbers(r, counted.values()), *(known_words(r) for _ in known)]
+        for r in points
+    ]
     made = [["kernels", "form", "parameters"]]
     made += [[_kernels(r.outcome), _form(r), _parameters(r)] for r in points]
     numbers, words = _aligned(rows, "l" + "r" * (len(rows[0]) - 1)), _aligned(made, "rll")
@@ -73,6 +78,13 @@ def _numbers(record: Record, operations: Iterable[int]) -> list[str]:
     error = "–" if record.error is None else f"{record.error:.1e}"
     memory, workspace = show_bytes(record.memory_bytes), show_bytes(record.workspace_bytes)
     return [show_time(time_ns), _spread(record), *rate, memory, workspace, error]
+
+
+def known_words(record: Record) -> str:
+    """The known error of a variant as text: what its laws lose beside the rounding of floats; a
+    dash where they lose nothing, or that is not known."""
+    known = record.variant.known_error
+    return f"{known:.1e}" if known else "–"
 
 
 def _kernels(outcome: Outcome) -> str:

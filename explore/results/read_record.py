@@ -97,6 +97,7 @@ def _variant(fields: Fields) -> Variant:
         traffic_bytes=fields.maybe("traffic_bytes", fields.whole),
         chip_bytes=fields.maybe("chip_bytes", fields.whole),
         bank_conflicts=fields.maybe("bank_conflicts", fields.whole),
+        known_error=fields.maybe("known_error", lambda n: fields.number(n, most=1e300)),
         block=fields.maybe("block", fields.whole),
         features=tuple(map(_features, fields.objects("features", most=FEW))),
     )

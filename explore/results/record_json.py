@@ -75,6 +75,7 @@ def _variant_json(variant: Variant) -> Json:
         "traffic_bytes": variant.traffic_bytes,
         "chip_bytes": variant.chip_bytes,
         "bank_conflicts": variant.bank_conflicts,
+        "known_error": variant.known_error,
         "block": variant.block,
         "features": [{n: _finite(value) for n, value in kernel} for kernel in variant.features],
     }

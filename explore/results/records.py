@@ -48,7 +48,8 @@ class Variant:
 
     `stored` are the views that are made real in global memory, `traits` the words of `form`, `tile`
     the results a side of a transformed tile, and `block` the results that a work-group makes at
-    once; None where there are no such tiles or blocks.
+    once; None where there are no such tiles or blocks. `known_error` is beside what rounding of
+    floats loses in any order of operations; None in runs that older versions made.
     """
 
     id: str
@@ -64,6 +65,7 @@ class Variant:
     traffic_bytes: int | None = None  # global bytes it moves, counted on its accesses
     chip_bytes: int | None = None  # the most that a work-group holds in local memory and registers
     bank_conflicts: int | None = None  # turns lanes wait for, where local memory is used
+    known_error: float | None = None  # what laws lose at most, and sums that are cut off on average
     block: int | None = (
         None  # the results that a work-group makes at once, where a family has blocks
     )

@@ -13,6 +13,7 @@ from explore.space.kernel_features import Seen, features_at
 from ir.core.nodes import Program
 from ir.core.size import Size, bind
 from rewrites.families.all_families import FAMILIES
+from rewrites.number_laws.precision import UNIT
 from rewrites.tuning.family import Form
 
 
@@ -48,6 +49,7 @@ class LoweredForm:
             form=self.form.name,
             traits=self.form.words,
             tile=self.form.tile,
+            known_error=self.rounding / UNIT + self.form.loses_in_sums,
             block=results if isinstance(results, int) else None,
             features=features_at(self.quantities, point, self.profile, seen),
         )
