@@ -17,10 +17,6 @@ from codegen.tree.statements import Kind
 from ir.core.types import RANGES
 
 _QUIET = "as_uint@(x) | 4194304u"  # a NaN, which keeps being one without its lower half
-_THROUGH_MEMORY = (
-    "ushort@ bits; vstore_half@_{way}(x, 0, (__private half *)&bits); "
-    "return vload_half@(0, (__private half *)&bits);"
-)
 WAYS = ("rte", "rtz")
 
 
@@ -159,10 +155,15 @@ NUMBER_FUNCTIONS: Mapping[str, NumberFunction] = {
         )
         for way in WAYS
     },
-    **{
-        f"half_{way}": NumberFunction("float", "float", _THROUGH_MEMORY.replace("{way}", way))
-        for way in WAYS
-    },
+    "half_rte": NumberFunction(
+        "float", "float", "return from_half@(to_half@(x));", ("from_half", "to_half")
+    ),
+    "half_rtz": NumberFunction(
+        "float",
+        "float",
+        "ushort@ bits; vstore_half@_rtz(x, 0, (__private half *)&bits); "
+        "return vload_half@(0, (__private half *)&bits);",
+    ),
     "to_half": NumberFunction(
         "float",
         "ushort",
@@ -197,16 +198,16 @@ def named(function: str, w: int) -> str:
 
 def text_of(function: str, w: int, by_pairs: bool = False) -> str:
     """The text of a function on w numbers. If NVIDIA's compilers get another body, both stand in
-    it, under `#if`; `by_pairs` chooses for NVIDIA the body that rounds two floats to bfloats at
-    once."""
+    it, under `#if`; `by_pairs` chooses for NVIDIA the body that rounds two floats to bfloats or to
+    halves at once."""
     found = NUMBER_FUNCTIONS[function]
     body = found.of_16 if w == 16 and found.of_16 else found.body
     body = body.replace("@@", suffix(2 * w)).replace("@", suffix(w))
     for called in found.calls:
         assert named(called, w) in body
     line, nvidia = _line(function, w, body), found.on_nvidia
-    if by_pairs and function == "to_bfloat" and w % 2 == 0:
-        nvidia = _in_pairs(w)
+    if by_pairs and function in _TO_PAIR and w % 2 == 0:
+        nvidia = _in_pairs(w, _TO_PAIR[function])
     if not nvidia:
         return line
     return f"#if defined(__NV_CL_C_VERSION)\n{_line(function, w, nvidia)}\n#else\n{line}\n#endif"
@@ -220,11 +221,14 @@ def _line(function: str, w: int, body: str) -> str:
     return f"{type_text(Kind(found.gives, w))} {named(function, w)}({given}) {{ {body} }}"
 
 
-def _in_pairs(w: int) -> str:
-    """The body of `to_bfloat` on w numbers by an instruction of NVIDIA's devices with tensor cores
-    for bfloats, which rounds two floats to a register of two bfloats."""
+_TO_PAIR = {"to_bfloat": "cvt.rn.bf16x2.f32", "to_half": "cvt.rn.f16x2.f32"}
+
+
+def _in_pairs(w: int, instruction: str) -> str:
+    """The body of a function that rounds w floats by an instruction of NVIDIA's devices with tensor
+    cores for bfloats, which rounds two floats to a register of two narrow numbers."""
     bits = [f"bits{n}" for n in range(w // 2)]
-    to_pair = 'asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"({}) : "f"(x.s{:x}), "f"(x.s{:x}));'
+    to_pair = f'asm("{instruction} %0, %1, %2;" : "=r"({{}}) : "f"(x.s{{:x}}), "f"(x.s{{:x}}));'
     rounds = (to_pair.format(b, 2 * n + 1, 2 * n) for n, b in enumerate(bits))
     whole = f"({type_text(Kind('uint', len(bits)))})({', '.join(bits)})"
     return f"uint {', '.join(bits)}; {' '.join(rounds)} return as_ushort{w}({whole});"
@@ -233,7 +237,7 @@ def _in_pairs(w: int) -> str:
 def texts(called: set[tuple[str, int]], by_pairs: bool) -> list[str]:
     """The texts of the functions in `called`, pairs (name, width), and before them those of the
     functions that they call. `by_pairs` chooses, for NVIDIA, the body that rounds two floats to
-    bfloats at once."""
+    bfloats or to halves at once."""
     inner = {(name, w) for function, w in called for name in NUMBER_FUNCTIONS[function].calls}
     first, rest = sorted(inner), sorted(called - inner)
     return [text_of(function, w, by_pairs) for function, w in (*first, *rest)]

@@ -151,24 +151,24 @@ def test_vectors_of_a_staged_tile_are_addressed_by_sums() -> None:
     assert ")&image_tile_[" not in text
 
 
-def test_two_floats_become_bfloats_at_once_on_devices_that_have_instructions_of_bfloats() -> None:
-    """NVIDIA's instruction that rounds two floats to bfloats is used only in kernels with a matrix
-    instruction of bfloats, as other devices do not have it. A text in which the operands of that
-    instruction are swapped is not proved."""
+def test_two_floats_are_rounded_at_once_on_devices_that_have_instructions_of_few_bits() -> None:
+    """NVIDIA's instructions that round two floats to bfloats or to halves are used only in kernels
+    with a matrix instruction of such numbers, as other devices do not have them. A text in which
+    the operands of such an instruction are swapped is not proved."""
     p = program("vgg.lift", {"C": 16, "W": 8, "M": 16})
     texts = {}
-    for form in ("mma-bf16 patch relaid parts", "mma-tf32 patch relaid parts"):
-        low = lower(p, form_named(p, "matrix", form))
+    for entry, rounds in (("bf16", "cvt.rn.bf16x2.f32"), ("f16", "cvt.rn.f16x2.f32"), ("tf32", "")):
+        low = lower(p, form_named(p, "matrix", f"mma-{entry} patch relaid parts"))
         plan = generate(bound(low.program, points(low, H200, 1, 0)[1][0])).plan
         assert all(proof.ok for proof in prove_texts(plan))
-        texts[form] = ["cvt.rn.bf16x2.f32" in kernel.source for kernel in plan.kernels]
-        if texts[form][-1]:
+        texts[entry] = [(rounds or "x2.f32") in kernel.source for kernel in plan.kernels]
+        if texts[entry][-1]:
             needs = tuple(n.replace('"f"(x.s1)', '"f"(x.s0)') for n in plan.kernels[-1].needs)
             wrong = replace(plan.kernels[-1], needs=needs)
             assert needs != plan.kernels[-1].needs
             kernels = (*plan.kernels[:-1], wrong)
             assert not all(proof.ok for proof in prove_texts(replace(plan, kernels=kernels)))
-    assert [*texts.values()] == [[False, True], [False, False]]
+    assert [*texts.values()] == [[False, True], [False, True], [False, False]]
 
 
 def test_halves_that_are_only_moved_need_no_extension() -> None:
