@@ -144,13 +144,13 @@ def materialised(emitter: Recursion, e: Expr, env: Env, hint: str) -> View:
                 "expected a store that depends on the program's parameters only, found one that "
                 f"depends on variables of a map around it: {_brief(e)}"
             )
-        case ToLocal(_, True):
+        case ToLocal(_, ahead) if ahead:
             raise Unsupported(
                 f"{_brief(e)} is not known an iteration ahead: expected `let t = toLocalAhead(…)` "
                 "at the head of a reduction's function, with a value that uses neither the "
                 "accumulator nor an earlier let; toLocal has no such condition"
             )
-        case ToLocal(inner, False, in_flight):
+        case ToLocal(inner, _, in_flight):
             place = local(emitter, inner, hint)
             fill(emitter, inner, env, place, in_flight)
         case ToPrivate(inner):
@@ -173,12 +173,17 @@ def fill(emitter: Recursion, e: Expr, env: Env, place: Place, in_flight: bool) -
     that are begun and then awaited, where e is read from global memory."""
     if not in_flight:
         emitter.emit(e, env, place)
-        return
+    elif begin(emitter, e, env, place):
+        emitter.scope.add(Await())
+
+
+def begin(emitter: Recursion, e: Expr, env: Env, place: Place) -> bool:
+    """Add statements that compute e into the local memory at `place`, by copies that are begun
+    where e is read from global memory; True if there are any."""
     _, filling = emitter.scope.capture(lambda: emitter.emit(e, env, place))
     copies = begun(filling)
     emitter.scope.add(copies)
-    if begins(copies):
-        emitter.scope.add(Await())
+    return begins(copies)
 
 
 def private(emitter: Recursion, e: Expr, hint: str) -> Place:
@@ -192,7 +197,8 @@ def local(emitter: Recursion, e: Expr, hint: str, halves: int = 1) -> Place:
     """A place in local memory for e, named after `hint`, with cells of its own for each work-item
     along the maps over local ids around e.
 
-    With 2 `halves` the memory has two parts of that size: one is filled while the other is read.
+    With several `halves` the memory has so many parts of that size: one is read while others are
+    filled.
     """
     around = [w for w in emitter.scope.active if w.level is Level.LOCAL and w.count > 1]
     if any(w.level is Level.GLOBAL for w in emitter.scope.workers.values()):

@@ -339,8 +339,8 @@ def _other_half(p: Index | None, a: Index | None) -> bool:
     if p.is_constant and a.is_constant:
         return p.constant != a.constant
     match p.terms, a.terms:
-        case ((Rem(index=x, divisor=2), 1),), ((Rem(index=y, divisor=2), 1),):
+        case ((Rem(index=x, divisor=n), 1),), ((Rem(index=y, divisor=m), 1),) if n == m:
             apart = x - y
-            even = all(k % 2 == 0 for _, k in apart.terms)
-            return p.constant == a.constant == 0 and even and apart.constant % 2 == 1
+            whole = all(k % n == 0 for _, k in apart.terms)
+            return p.constant == a.constant == 0 and whole and apart.constant % n != 0
     return False

@@ -38,7 +38,7 @@ from codegen.tree.statements import (
 )
 from ir.core.types import BYTES
 
-AWAIT = "AWAIT_COPIES();"
+AWAIT = "AWAIT_COPIES"
 ZERO = re.compile(r"0(\.0f)?|\(\w+\)\(0(\.0f)?\)")
 FENCES = {Space.LOCAL: "CLK_LOCAL_MEM_FENCE", Space.GLOBAL: "CLK_GLOBAL_MEM_FENCE"}
 
@@ -118,8 +118,10 @@ class Writer:
                 self.guarded(condition, body, depth)
             case Declare(memory):
                 self.declare(memory, depth)
-            case Await():
-                self.line(depth, AWAIT)
+            case Await(0):
+                self.line(depth, f"{AWAIT}();")
+            case Await(later):
+                self.line(depth, f"{AWAIT}_BUT({later});")
             case Barrier(spaces):
                 fences = " | ".join(FENCES[space] for space in Space if space in spaces)
                 self.line(depth, f"barrier({fences});")

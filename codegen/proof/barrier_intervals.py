@@ -32,9 +32,9 @@ class Item:
 class Meeting:
     """Two accesses, by different work-items, that no barrier keeps apart.
 
-    The variables `shared` have one value in both; the variable `step`, if there is one, is one more
-    in b. If `exact` is false, the kernel has a barrier inside a branch, which was not counted on,
-    and which may keep the two apart after all.
+    The variables `shared` have one value in both; the variable `step`, if there is one, is `by`
+    more in b. If `exact` is false, the kernel has a barrier inside a branch, which was not counted
+    on, and which may keep the two apart after all.
     """
 
     a: Item
@@ -42,6 +42,7 @@ class Meeting:
     shared: frozenset[str] = frozenset()
     step: str | None = None
     exact: bool = True
+    by: int = 1
 
 
 @frozen

@@ -80,13 +80,13 @@ class Sides:
         if first is None or second is None:
             return None
         first, second = dict(first), dict(second)
-        if not _agree(first, second, shared, meeting.step):
+        if not _agree(first, second, shared, meeting):
             return None
         left = {name: var(name, lo, hi) for name, (lo, hi) in first.items()}
         right = {}
         for name, (lo, hi) in second.items():
             if name == meeting.step:
-                right[name] = left[name] + 1
+                right[name] = left[name] + meeting.by
             elif name in shared:
                 right[name] = left[name]
             else:
@@ -106,13 +106,13 @@ class Sides:
 
 
 def _agree(
-    first: dict[str, Range], second: dict[str, Range], shared: frozenset[str], step: str | None
+    first: dict[str, Range], second: dict[str, Range], shared: frozenset[str], meeting: Meeting
 ) -> bool:
     """True if the shared variables can have the same values on the sides `first` and `second`, and
-    `step` a value on the second side that is one more; the ranges on both sides are narrowed to
-    these values."""
+    the variable `step` of the meeting a value on the second side that is as much more as it says;
+    the ranges on both sides are narrowed to these values."""
     for name, (lo, hi) in first.items():
-        late = 1 if name == step else 0
+        late = meeting.by if name == meeting.step else 0
         if not late and name not in shared:
             continue
         low, high = second[name]

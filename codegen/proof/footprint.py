@@ -119,8 +119,8 @@ class _Walker:
                 return self.store(s, where)
             case Barrier(spaces):
                 return Meet(spaces)
-            case Await():
-                return Awaits()
+            case Await(later):
+                return Awaits(later)
             case Declare():
                 return None
 

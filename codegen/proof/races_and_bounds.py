@@ -16,7 +16,7 @@ from codegen.index.injectivity import impossible
 from codegen.index.substitute import evaluate, substitute
 from codegen.proof.accesses import Branch, Footprint, Gather, Meet, Node, Where, inside, parts_of
 from codegen.proof.awaited_copies import awaited
-from codegen.proof.barrier_intervals import Meeting, between_barriers, everywhere, nodes
+from codegen.proof.barrier_intervals import Item, Meeting, between_barriers, everywhere, nodes
 from codegen.proof.collision import PRIME, Collision, Sides
 from codegen.proof.exhaustive_trial import always_true, never_meet
 from codegen.proof.guard_facts import Range, follows
@@ -185,13 +185,19 @@ class _Prover:
             yield self.race(meeting, same_group, items)
 
     def awaits(self) -> Iterator[Verdict]:
-        """The verdicts that each copy is awaited before a barrier, and before its work-item uses
-        what it writes."""
+        """The verdicts that each copy is awaited before the end, before its work-item uses what it
+        writes, and, with a barrier since, before others do."""
         found = awaited(self.found)
+        left = {item.access for item in found.left if self.runs(item)}
         for a in found.begun:
             o = Obligation(Kind.AWAITED, a.memory.name, a.text)
-            late = "a barrier or the end may be reached before it is awaited"
-            yield Refuted(o, late) if a in found.left else Proved(o, RANGES)
+            late = "the end may be reached before it is awaited"
+            yield Refuted(o, late) if a in left else Proved(o, RANGES)
+        group = frozenset(self.found.groups)
+        for meeting in found.others:
+            a, b = meeting.a.access, meeting.b.access
+            o = Obligation(Kind.AWAITED, a.memory.name, f"{a.text}, before others: {b.text}")
+            yield self.apart(o, meeting, group | meeting.shared, ())
         everyone = frozenset((*self.found.groups, *self.found.locals))
         for meeting in found.meetings:
             a, b = meeting.a.access, meeting.b.access
@@ -201,6 +207,10 @@ class _Prover:
                 yield self.apart(o, meeting, everyone | meeting.shared, ())
             elif turns:  # of one statement, in two iterations
                 yield self.apart(o, meeting, everyone | meeting.shared, tuple(turns))
+
+    def runs(self, item: Item) -> bool:
+        """True unless the guards around an access keep it from being made in its iterations."""
+        return self.sides.ranges(item.access.where, item.pins) is not None
 
     def race(self, meeting: Meeting, shared: frozenset[str], apart: tuple[str, ...]) -> Verdict:
         a, b = meeting.a.access, meeting.b.access

@@ -130,8 +130,8 @@ class _Walker:
                 return self.touching(s, where)
             case Begin():
                 return self.begin(s, where)
-            case AwaitCopies():
-                return Awaits()
+            case AwaitCopies(later):
+                return Awaits(later)
             case Define():
                 return self.define(s, where)
             case Counted():

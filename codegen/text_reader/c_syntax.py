@@ -187,8 +187,9 @@ class Begin:
 
 @distinct
 class AwaitCopies:
-    """The statement AWAIT_COPIES();"""
+    """The statement AWAIT_COPIES(); or AWAIT_COPIES_BUT(later);"""
 
+    later: int
     line: int
 
 

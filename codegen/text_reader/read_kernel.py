@@ -141,7 +141,7 @@ def statement(tokens: Tokens) -> CStatement:
         return vector_store(tokens)
     if _COPY.fullmatch(word):
         return copy_begun(tokens)
-    if word == "AWAIT_COPIES":
+    if word in ("AWAIT_COPIES", "AWAIT_COPIES_BUT"):
         return copies_awaited(tokens)
     return assignment(tokens)
 
@@ -292,9 +292,17 @@ def copy_begun(tokens: Tokens) -> Begin:
 
 
 def copies_awaited(tokens: Tokens) -> AwaitCopies:
-    line = tokens.line
-    tokens.expect("AWAIT_COPIES", "(", ")", ";")
-    return AwaitCopies(line)
+    """The next statement, AWAIT_COPIES(); or AWAIT_COPIES_BUT(later); for a number of groups."""
+    line, later = tokens.line, "0"
+    if tokens.take() == "AWAIT_COPIES":
+        tokens.expect("(")
+    else:
+        tokens.expect("(")
+        later = tokens.take()
+        if not later.isdecimal():
+            tokens.refuse("a number of groups before")
+    tokens.expect(")", ";")
+    return AwaitCopies(int(later), line)
 
 
 def assignment(tokens: Tokens) -> Assign:

@@ -232,7 +232,10 @@ class Store:
 
 @frozen
 class Await:
-    """The place where a work-item waits for all copies that it has begun."""
+    """The place where a work-item waits for copies that it has begun: those begun since the last
+    such place are a group, and all groups but the `later` latest are awaited."""
+
+    later: int = 0
 
 
 @frozen

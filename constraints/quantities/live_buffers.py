@@ -81,17 +81,17 @@ class _Walk:
 
     counts: Counts
     made: list[Buffer] = field(default_factory=list)
-    ahead: list[ToLocal] = field(default_factory=list)  # what loops load ahead, in two halves
+    ahead: list[ToLocal] = field(default_factory=list)  # what loops load ahead, in parts
 
     def private(self, size: Size, e: Expr) -> Live:
         """The set of one new private buffer, of `size` bytes, that holds the value of e."""
         return frozenset({self.added(Buffer(len(self.made), Space.PRIVATE, size, brief(e)))})
 
-    def local(self, e: ToLocal, items: Size, ahead: bool) -> Live:
+    def local(self, e: ToLocal, items: Size, ahead: int) -> Live:
         """The buffers of a local tile, with a copy for each of `items` work-items: one buffer for
-        each array of a tuple, doubled if loaded `ahead`; arrays of one scalar type may share
-        storage."""
-        copies = items * (2 if ahead else 1)
+        each array of a tuple, and again for each iteration that it is loaded `ahead`; arrays of one
+        scalar type may share storage."""
+        copies = items * (1 + ahead)
         return frozenset(
             self.added(
                 Buffer(
@@ -100,7 +100,7 @@ class _Walk:
                     bytes=rounded(bytes_of(part) * copies, LOCAL_ALIGNMENT),
                     origin=brief(e),
                     pool=scalar_of(part).name,
-                    alone=ahead,
+                    alone=ahead > 0,
                 )
             )
             for _, part in parts_of(type_of(e))
@@ -119,7 +119,7 @@ class _Walk:
             case Let(p, value, body):
                 return self.let(p, value, body, here)
             case ToLocal(a):
-                ahead = any(e is tile for tile in self.ahead)
+                ahead = e.ahead if any(e is tile for tile in self.ahead) else 0
                 return self.real(self.local(e, here.items, ahead), a, here.toward(Place.MEMORY))
             case ToPrivate(a) if here.to is Place.PRIVATE:
                 return self.use(a, here)

@@ -77,8 +77,8 @@ def _brief(e: Expr, depth: int) -> str:
             return f"reduce(…, {brief(xs, depth)})"
         case Generate(n, _):
             return f"generate({show_size(n)}, …)"
-        case ToLocal(a, ahead, in_flight):
-            return f"toLocal{'Ahead' * ahead}{'InFlight' * in_flight}({brief(a, depth)})"
+        case ToLocal(a):
+            return f"{e.word}({brief(a, depth)})"
         case Instruct(instruction, parts):
             return f"{instruction.name}({', '.join(brief(p, depth) for p in parts)})"
         case ToPrivate(a):

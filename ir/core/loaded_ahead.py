@@ -1,5 +1,5 @@
-"""The tiles that a loop loads one iteration ahead: those of `toLocalAhead` in lets at the head of
-its body."""
+"""The tiles that a loop loads some iterations ahead: those of `toLocalAhead` and its like in lets
+at the head of its body."""
 
 # key: e term, p pattern
 
@@ -10,8 +10,8 @@ Tile = tuple[Pattern, ToLocal]
 
 
 def loaded_ahead(f: Lam) -> tuple[tuple[Tile, ...], Expr]:
-    """The tiles of a reduction's function f that can be loaded one iteration ahead, and the body of
-    f without them."""
+    """The tiles of a reduction's function f that can be loaded iterations ahead, and the body of f
+    without them."""
     if isinstance(f.pattern, Var):
         return (), f.body
     return _tiles(f.body, _names(f.pattern[0]))
@@ -24,7 +24,7 @@ def _tiles(e: Expr, hidden: frozenset[str]) -> tuple[tuple[Tile, ...], Expr]:
     what lets compute. A tile that uses one of them is not loaded ahead.
     """
     match e:
-        case Let(p, ToLocal(given, True) as tile, body) if not free(given) & hidden:
+        case Let(p, ToLocal(given, ahead) as tile, body) if ahead and not free(given) & hidden:
             tiles, rest = _tiles(body, hidden | _names(p))
             return ((p, tile), *tiles), rest
         case Let(p, value, body):
@@ -36,8 +36,8 @@ def _tiles(e: Expr, hidden: frozenset[str]) -> tuple[tuple[Tile, ...], Expr]:
 def at_once(e: Expr) -> Expr:
     """The term e with nothing loaded ahead in the lets at its head, for a loop of one iteration."""
     match e:
-        case Let(p, ToLocal(given, True, in_flight), body):
-            return Let(p, ToLocal(given, False, in_flight), at_once(body))
+        case Let(p, ToLocal(given, ahead, in_flight), body) if ahead:
+            return Let(p, ToLocal(given, 0, in_flight), at_once(body))
         case Let(p, value, body):
             return Let(p, value, at_once(body))
     return e

@@ -320,15 +320,28 @@ class ReduceSeq(Expr):
     unrolled: bool = False
 
 
+AHEAD = ("", "Ahead", "TwoAhead", "ThreeAhead")  # in words, of how many iterations
+
+
+def to_local_word(ahead: int, in_flight: bool) -> str:
+    """The name in the language of a `toLocal` with these choices."""
+    return f"toLocal{AHEAD[ahead]}{'InFlight' * in_flight}"
+
+
 @hashed
 class ToLocal(Expr):
-    """T -> T, made real in local memory; `ahead`: while an iteration of the loop around runs, the
-    value for the next one is loaded; `in_flight`: by copies that go on beside what follows, until
-    they are awaited"""
+    """T -> T, made real in local memory; `ahead`: so many iterations of the loop around before the
+    one that uses the value, it begins to be loaded; `in_flight`: by copies that go on beside what
+    follows, until they are awaited"""
 
     e: Expr
-    ahead: bool = False
+    ahead: int = 0
     in_flight: bool = False
+
+    @property
+    def word(self) -> str:
+        """The name of the node in the language."""
+        return to_local_word(self.ahead, self.in_flight)
 
 
 @hashed

@@ -3,9 +3,11 @@
 # key: c call, f function, xs arrays, n m sizes
 
 from collections.abc import Callable, Mapping
+from itertools import product
 
 from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import (
+    AHEAD,
     AsScalar,
     AsVector,
     At,
@@ -36,6 +38,7 @@ from ir.core.nodes import (
     Transpose,
     Unary,
     Zip,
+    to_local_word,
 )
 from ir.core.number_types import cast, only_scalar
 from ir.core.size import Size, show_size
@@ -261,6 +264,13 @@ def _values(node: Callable[[Expr], Expr]) -> Callable[[Call], Expr]:
     return lambda c: node(c.value(0))
 
 
+def _to_local(ahead: int, in_flight: bool) -> Primitive:
+    def local(e: Expr) -> ToLocal:
+        return ToLocal(e, ahead, in_flight)
+
+    return Primitive(f"{to_local_word(ahead, in_flight)}(e)", 1, 1, _values(local))
+
+
 def _loops(word: str, unrolled: bool) -> dict[str, Primitive]:
     def loop(f: Lam, xs: Expr) -> Expr:
         return MapSeq(f, xs, unrolled)
@@ -298,14 +308,11 @@ PRIMITIVES: Mapping[str, Primitive] = {
     "asVector": Primitive("asVector(n, xs)", 2, 2, _as_vector),
     "asScalar": Primitive("asScalar(xs)", 1, 1, lambda c: AsScalar(c.array(0)[0])),
     "store": Primitive("store(e)", 1, 1, _values(Store)),
-    "toLocal": Primitive("toLocal(e)", 1, 1, _values(ToLocal)),
-    "toLocalAhead": Primitive("toLocalAhead(e)", 1, 1, _values(lambda e: ToLocal(e, True))),
-    "toLocalInFlight": Primitive(
-        "toLocalInFlight(e)", 1, 1, _values(lambda e: ToLocal(e, False, True))
-    ),
-    "toLocalAheadInFlight": Primitive(
-        "toLocalAheadInFlight(e)", 1, 1, _values(lambda e: ToLocal(e, True, True))
-    ),
+    **{
+        to_local_word(ahead, in_flight): _to_local(ahead, in_flight)
+        for ahead, in_flight in product(range(len(AHEAD)), (False, True))
+        if ahead < 2 or in_flight
+    },
     "toPrivate": Primitive("toPrivate(e)", 1, 1, _values(ToPrivate)),
     **{
         level.value: Primitive(f"{level.value}(dim)(f, xs)", 3, 3, _parallel(level))

@@ -202,8 +202,10 @@ class Copying(Spelled):
     `toLocalInFlight`.
 
     `spelled` has, for each target's condition of the preprocessor, the macros `COPY_N(to, from)`,
-    `COPY_N_OR_ZERO(to, test, from)` for each width N, and `AWAIT_COPIES()`; `emulated` has those
-    that copy at once, wherever no condition holds.
+    `COPY_N_OR_ZERO(to, test, from)` for each width N, `AWAIT_COPIES()`, and
+    `AWAIT_COPIES_BUT(later)`: what was begun since the last of these is a group, and all groups but
+    the `later` latest are awaited. `emulated` has those that copy at once, wherever no condition
+    holds.
     """
 
     name: str

@@ -171,8 +171,8 @@ def _view(e: Expr) -> tuple[str, tuple[str | Expr, ...]]:
             return "asVector", (show_size(n), xs)
         case AsScalar(xs):
             return "asScalar", (xs,)
-        case ToLocal(a, ahead, in_flight):
-            return f"toLocal{'Ahead' * ahead}{'InFlight' * in_flight}", (a,)
+        case ToLocal(a):
+            return e.word, (a,)
         case ToPrivate(a):
             return "toPrivate", (a,)
         case Store(a):

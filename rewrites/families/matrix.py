@@ -201,6 +201,11 @@ THREE_PARTS = Trait(
 RUNNING = Trait(
     "running", "sums of parts go on from chunk to chunk, and are not begun afresh", weight=0.5
 )
+SEVERAL_AHEAD = {  # by how many chunks are loaded while one is used
+    1: AHEAD,
+    2: Trait("two-ahead", "the next two chunks are loaded while one is used", weight=2.0),
+    3: Trait("three-ahead", "the next three chunks are loaded while one is used", weight=2.0),
+}
 SPELLED = Trait("spelled", "all sums of a chunk are spelled out: loads go ahead of products")
 THROUGH = Trait(
     "through", "the loop over chunks is spelled out: loads go ahead of chunks", weight=0.5
@@ -260,7 +265,7 @@ def _forms(p: Program) -> Iterator[Form]:
 def _both_staged(p: Program, name: str, sums: frozenset[tuple[int, ...]]) -> Iterator[Form]:
     """The forms by the instruction `name` whose groups stage both operands of a product, as they
     lie in memory; `sums` are the lengths of the program's sums."""
-    for ahead, in_flight in product((False, True), repeat=2):
+    for ahead, in_flight in (*product((0, 1), (False, True)), (2, True), (3, True)):
         chunks = Chunks(ahead=ahead, both=True, in_flight=in_flight)
         made = Matrix(Choices(), name, patch=chunks)
         more = (by_instruction(sums, made), PATCH, *chunk_traits(chunks))
@@ -334,7 +339,8 @@ def differ(chunks: Chunks) -> bool:
 def chunk_traits(chunks: Chunks) -> tuple[Trait, ...]:
     in_two, in_three = chunks.parts is Parts.HIGH_AND_LOW, chunks.parts is Parts.THREE
     sliced, by_taps = chunks.slices is not Slices.NONE, chunks.slices is Slices.TAPS
-    kept = {AHEAD: chunks.ahead, SPELLED: chunks.spelled, THROUGH: chunks.through}
+    ahead = {trait: chunks.ahead == n for n, trait in SEVERAL_AHEAD.items()}
+    kept = {**ahead, SPELLED: chunks.spelled, THROUGH: chunks.through}
     shared = {SLICED: sliced, BY_TAPS: by_taps}
     parted = {PARTS: in_two, THREE_PARTS: in_three, RUNNING: chunks.running}
     staged = {BOTH: chunks.both, IN_FLIGHT: chunks.in_flight}

@@ -53,11 +53,11 @@ def _element(xs: Read, name: str) -> Read:
 
 
 @remembered
-def as_it_lies(items: Items, along: bool, ahead: bool, in_flight: bool) -> Strategy:
+def as_it_lies(items: Items, along: bool, ahead: int, in_flight: bool) -> Strategy:
     """The strategy that copies an operand to local memory, by all work-items `items` of the group,
     in the order in which it lies in memory: with the steps of the sum side by side if it lies
-    `along` the sum, else with rows or columns so. If `ahead`, a chunk is copied while the one
-    before it is used; if `in_flight`, by copies that are begun and awaited.
+    `along` the sum, else with rows or columns so. So many chunks `ahead` are copied while one is
+    used; if `in_flight`, by copies that are begun and awaited.
 
     Steps that lie side by side are staged in `pieces` of a vector: a piece of all rows, then the
     next, so that lanes which read a piece of neighbouring rows read neighbouring words.

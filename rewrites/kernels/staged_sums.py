@@ -53,16 +53,17 @@ class Slices(Enum):
 class Chunks:
     """The choices in how the chunks of a sum are staged and summed up.
 
-    `parts`: which parts of numbers are multiplied. `ahead`: the next chunk is loaded while this one
-    is used. `spelled`: all sums of a chunk are spelled out, not only the innermost. `slices`: which
-    part of a sum each slice of a group makes. `through`: the loop over chunks is spelled out, too.
+    `parts`: which parts of numbers are multiplied. `ahead`: so many next chunks are loaded while
+    this one is used. `spelled`: all sums of a chunk are spelled out, not only the innermost.
+    `slices`: which part of a sum each slice of a group makes. `through`: the loop over chunks is
+    spelled out, too.
     `running`: sums of products of high and low parts go on from chunk to chunk; without it, the sum
     of each chunk is begun afresh. `both`: rows are staged, too, and both operands as they lie in
     memory; `in_flight`: by copies that are begun and awaited.
     """
 
     parts: Parts = Parts.WHOLE  # what of numbers is multiplied
-    ahead: bool = False  # the next chunk is loaded while this one is used
+    ahead: int = 0  # so many next chunks are loaded while this one is used
     spelled: bool = False  # all sums of a chunk are spelled out, not only the innermost
     slices: Slices = Slices.NONE  # what of a sum each slice of a group makes
     through: bool = False  # the loop over chunks is spelled out, too
@@ -132,9 +133,9 @@ def _added(unrolled: int, e: Expr) -> Rewritten | None:
 
 
 @remembered
-def patch(items: Items, steps: Size, room: Size, ahead: bool) -> Strategy:
+def patch(items: Items, steps: Size, room: Size, ahead: int) -> Strategy:
     """The strategy that copies a view to local memory, by all work-items `items` of the group, and
-    reads the copy through views; if `ahead`, a chunk is copied while the one before it is used.
+    reads the copy through views; so many chunks `ahead` are copied while one is used.
 
     The steps of one instruction, `steps` in number, lie side by side, then pixels, then the chunk's
     other steps, so that lanes which read neighbouring pixels read all banks. A line has room for

@@ -87,7 +87,8 @@ def to_private(e: Expr) -> Expr | None:
 
 
 @rule("e  =  toLocal e")
-def to_local(e: Expr, ahead: bool = False, in_flight: bool = False) -> Expr | None:
+def to_local(e: Expr, ahead: Size = 0, in_flight: bool = False) -> Expr | None:
+    assert isinstance(ahead, int)
     return ToLocal(e, ahead, in_flight)
 
 

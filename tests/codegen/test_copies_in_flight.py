@@ -227,3 +227,70 @@ def test_copies_with_other_texts_are_not_read() -> None:
     assert needs != kernel.needs
     wrong = replace(plan, kernels=(replace(kernel, needs=needs),))
     assert not all(proof.ok for proof in prove_texts(wrong))
+
+
+# ---- several iterations ahead
+
+
+def ring(ahead: str, rows: int = 4) -> Program:
+    """The program SUMS with copies begun so many iterations ahead, in a loop of so many turns."""
+    text = SUMS.replace("toLocalAhead", f"toLocal{ahead}Ahead").replace("float]60", "float]LEN")
+    return parse(text.replace("LEN", str(16 * rows - 4)).replace("float]64", f"float]{16 * rows}"))
+
+
+@pytest.mark.parametrize("ahead", ["Two", "Three"])
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 7])
+def test_copies_are_begun_several_iterations_ahead(
+    sessions: tuple[Session, ...], ahead: str, rows: int
+) -> None:
+    p = ring(ahead, rows)
+    made = generate(p)
+    proved(made)
+    assert parse(show(p)) == p
+    text = made.plan.kernels[0].text
+    if rows > 4:
+        assert f"AWAIT_COPIES_BUT({1 if ahead == 'Two' else 2});" in text
+        assert text[text.index("for (") :].count("barrier(") == 1
+    agrees(sessions, p, made.plan)
+
+
+def awaiting(later: int, body: Block) -> Block:
+    """The statements of `body` with so many groups left at each place that awaits copies."""
+    found = list[Statement]()
+    for s in body.statements:
+        match s:
+            case Await():
+                found.append(Await(later))
+            case For() | If():
+                found.append(replace(s, body=awaiting(later, s.body)))
+            case _:
+                found.append(s)
+    return Block(tuple(found))
+
+
+def test_too_many_groups_left_under_way_are_refused() -> None:
+    for ahead, right in (("Two", 1), ("Three", 2)):
+        kernel = generate(ring(ahead, 9)).kernels[0]
+        for later in range(5):
+            wrong = replace(kernel, body=awaiting(later, kernel.body))
+            assert prove(wrong).ok == (later <= right), (ahead, later)
+
+
+RING_FAULTS = {
+    "one group more": ("AWAIT_COPIES_BUT(1)", "AWAIT_COPIES_BUT(2)"),
+    "one part less": ("(i_part + 2) % 3", "(i_part + 3) % 3"),
+    "the part that is read": ("(i_part + 2) % 3", "(i_part + 1) % 3"),
+    "no barrier": ("barrier(CLK_LOCAL_MEM_FENCE);", ""),
+    "begun in the last iteration": ("i_part < 7", "i_part < 9"),
+}
+
+
+@pytest.mark.parametrize("fault", RING_FAULTS)
+def test_faults_in_the_text_of_a_ring_are_refused(fault: str) -> None:
+    old, new = RING_FAULTS[fault]
+    plan = generate(ring("Two", 9)).plan
+    (kernel,) = plan.kernels
+    assert old in kernel.text, kernel.text
+    assert all(proof.ok for proof in prove_texts(plan))
+    wrong = replace(kernel, text=kernel.text.replace(old, new))
+    assert not all(proof.ok for proof in prove_texts(replace(plan, kernels=(wrong,))))

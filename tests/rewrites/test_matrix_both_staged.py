@@ -45,7 +45,7 @@ def made(p: Program, words: str, **point: int) -> Generated:
 
 @pytest.mark.parametrize("t", INSTRUCTIONS)
 @pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
-@pytest.mark.parametrize("more", ["", "ahead", "ahead in-flight"])
+@pytest.mark.parametrize("more", ["", "ahead", "ahead in-flight", "two-ahead in-flight"])
 def test_products_are_right_wherever_operands_lie(
     session: Session, t: str, turned: str, more: str
 ) -> None:

@@ -21,6 +21,8 @@ inline void await_copies(void)
   asm volatile("cp.async.wait_all;" : : : "memory");
 }
 #define AWAIT_COPIES() await_copies()
+#define AWAIT_COPIES_BUT(later) \
+  asm volatile("cp.async.commit_group; cp.async.wait_group " #later ";" : : : "memory")
 """
 _AT_ONCE = """
 #define COPY_N(to, from) (to) = (from)
@@ -36,6 +38,6 @@ COPIES = Copying(
     "copy_in_flight",
     WIDTHS,
     spelled={NVIDIA: f"{_each(_FUNCTION)}\n{_AWAIT.strip()}"},
-    emulated=f"{_each(_AT_ONCE)}\n#define AWAIT_COPIES()",
+    emulated=f"{_each(_AT_ONCE)}\n#define AWAIT_COPIES()\n#define AWAIT_COPIES_BUT(later)",
 )
 ENTRIES = (COPIES,)
