@@ -92,6 +92,11 @@ SUMS = _way("mma-bf16 patch sums-of-7 parts", "", "float", 1e-5)  # over images
 AS_WRITTEN = _way("mma-bf16 patch parts", "relaid padded", "float", 1e-5)  # nothing is packed
 OTHERS = "registers blocked fused elementwise arm-matrix intel-bf16 intel-f16"
 BY_MMA = _way("", f"{OTHERS} running", "float", 1e-5)  # products between transforms
+AS_THEY_LIE = "patch both in-flight"  # nothing is laid out: groups stage what they multiply
+LYING = {
+    "tf32": _way(f"mma-tf32 {AS_THEY_LIE}", "", "tf32", 2e-3),
+    "bf16": _way(f"mma-bf16 {AS_THEY_LIE}", "", "bfloat", 1e-2),
+}
 BFLOATS = _way(f"mma-bf16 {IN_RUNS}", f"parts {SEVERAL}", "bfloat", 1e-2)
 
 
@@ -126,6 +131,8 @@ def rows() -> Iterator[Row]:
     for name, way in PRODUCTS.items():
         yield Row(f"product-{name}", _text("matmul"), square, way)
     yield Row("product-bf16", BFLOAT_PRODUCT, square, BFLOATS)
+    yield Row("lying-tf32", _text("matmul"), square, LYING["tf32"])
+    yield Row("lying-bf16", BFLOAT_PRODUCT, square, LYING["bf16"])
 
 
 def _text(example: str) -> str:

@@ -10,10 +10,10 @@ inwards, around the statements on each side of it.
 
 from dataclasses import field, replace
 
-from codegen.index.atoms import Rem
 from codegen.index.condition import Condition, bounds
 from codegen.index.index import Index, as_index, var
 from codegen.index.injectivity import impossible
+from codegen.index.remainders import never_equal
 from codegen.index.substitute import substitute
 from codegen.tree.array_axes import bare
 from codegen.tree.statements import (
@@ -238,7 +238,7 @@ class _Placer:
         if p.memory is not a.memory or p.writes == a.writes:
             return False
         if (p, a) not in self.answers:
-            apart = _beside(p, a) or _other_half(p.half, a.half)
+            apart = _beside(p, a) or _other_part(p.half, a.half)
             self.answers[p, a] = not apart and not self.own(p, a)
         return self.answers[p, a]
 
@@ -333,14 +333,5 @@ def _ends_before(p: Access, a: Access) -> bool:
     return p.index.hi is not None and a.index.lo is not None and p.index.hi + p.width <= a.index.lo
 
 
-def _other_half(p: Index | None, a: Index | None) -> bool:
-    if p is None or a is None:
-        return False
-    if p.is_constant and a.is_constant:
-        return p.constant != a.constant
-    match p.terms, a.terms:
-        case ((Rem(index=x, divisor=n), 1),), ((Rem(index=y, divisor=m), 1),) if n == m:
-            apart = x - y
-            whole = all(k % n == 0 for _, k in apart.terms)
-            return p.constant == a.constant == 0 and whole and apart.constant % n != 0
-    return False
+def _other_part(p: Index | None, a: Index | None) -> bool:
+    return p is not None and a is not None and never_equal(p, a)

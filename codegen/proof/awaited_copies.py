@@ -13,7 +13,9 @@ group, so those that are begun in one iteration are awaited a fixed number of it
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
+from codegen.proof.access_series import as_series
 from codegen.proof.accesses import (
     Access,
     Awaits,
@@ -26,7 +28,7 @@ from codegen.proof.accesses import (
     Sequence,
     Touch,
 )
-from codegen.proof.barrier_intervals import Item, Meeting, Pins
+from codegen.proof.barrier_intervals import Item, Meeting, Pins, accesses_in
 
 FIRST = 8  # iterations of a loop that are told apart
 
@@ -82,7 +84,7 @@ class _Walker:
         `around` are the loops around it, each with the number of its iteration, None for any."""
         match node:
             case Sequence(parts):
-                for part in parts:
+                for part in _joined(parts):
                     pending = self.after(part, pending, around)
                 return pending
             case Branch(_, _, body):
@@ -126,6 +128,21 @@ class _Walker:
                         self.others[meeting] = None
                     elif p.groups is not None:
                         self.own[meeting] = None
+
+
+def _joined(parts: Iterable[Node]) -> Iterator[Node]:
+    """The parts in their order, with neighbours that only touch memory, and begin no copies, as one
+    that touches as many cells in fewer accesses."""
+    for plain, run in groupby(parts, _is_plain):
+        if plain:
+            yield Touch(tuple(as_series(a for part in run for a in accesses_in(part))))
+        else:
+            yield from run
+
+
+def _is_plain(node: Node) -> bool:
+    """True if a node only touches memory at once: it begins no copies."""
+    return isinstance(node, Touch) and not any(a.begun for a in node.accesses)
 
 
 def _after_awaits(pending: Iterable[Pending], later: int) -> Iterator[Pending]:

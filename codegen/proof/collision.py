@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from codegen.index.condition import Condition, substitute_in
 from codegen.index.index import Index, constant, var
 from codegen.index.mixed_radix_digits import digits, plus, unassumed
+from codegen.index.remainders import never_equal
 from codegen.index.substitute import substitute
 from codegen.proof.accesses import Access, Footprint, Where, values_taken
 from codegen.proof.barrier_intervals import Meeting, Pins
@@ -74,7 +75,8 @@ class Sides:
         self, meeting: Meeting, shared: frozenset[str], apart: tuple[str, ...]
     ) -> Collision | None:
         """The collision of a meeting of two work-items in which the variables `shared` agree and
-        one of the ids `apart` differs; None if the ranges of variables leave no such two."""
+        one of the ids `apart` differs; None if the ranges of variables leave no such two, or they
+        access different parts of a memory."""
         first = self.ranges(meeting.a.access.where, meeting.a.pins)
         second = self.ranges(meeting.b.access.where, meeting.b.pins)
         if first is None or second is None:
@@ -91,6 +93,8 @@ class Sides:
                 right[name] = left[name]
             else:
                 right[name] = var(name + PRIME, lo, hi)
+        if never_equal(_half(meeting.a.access, left), _half(meeting.b.access, right)):
+            return None
         equations = _equations(meeting.a.access, meeting.b.access, left, right)
         return Collision(meeting, equations, left, right, apart)
 

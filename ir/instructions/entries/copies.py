@@ -5,24 +5,31 @@ from ir.instructions.entry import Copying
 from ir.instructions.mma import NVIDIA
 
 WIDTHS = (4, 8, 16)
+LATER = (1, 2)  # groups that may be left under way
 
 _FUNCTION = """
 inline void copy_N(__local void *to, const __global void *from, int bytes)
 {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], N, %2;"
+  asm volatile("cp.async.CACHED.shared.global [%0], [%1], N, %2;"
                : : "r"((uint)(size_t)to), "l"(from), "r"(bytes) : "memory");
 }
 #define COPY_N(to, from) copy_N(&(to), &(from), N)
 #define COPY_N_OR_ZERO(to, test, from) copy_N(&(to), &(from), (test) ? N : 0)
 """
+CACHED = {4: "ca", 8: "ca", 16: "cg"}  # what is copied by 16 bytes goes past the first-level cache
 _AWAIT = """
 inline void await_copies(void)
 {
   asm volatile("cp.async.wait_all;" : : : "memory");
 }
 #define AWAIT_COPIES() await_copies()
-#define AWAIT_COPIES_BUT(later) \
-  asm volatile("cp.async.commit_group; cp.async.wait_group " #later ";" : : : "memory")
+#define AWAIT_COPIES_BUT(later) await_copies_but_##later()
+"""
+_AWAIT_BUT = """
+inline void await_copies_but_N(void)
+{
+  asm volatile("cp.async.commit_group; cp.async.wait_group N;" : : : "memory");
+}
 """
 _AT_ONCE = """
 #define COPY_N(to, from) (to) = (from)
@@ -30,14 +37,19 @@ _AT_ONCE = """
 """
 
 
-def _each(text: str) -> str:
-    return "\n".join(text.strip().replace("N", str(n)) for n in WIDTHS)
+def _each(text: str, numbers: tuple[int, ...] = WIDTHS) -> str:
+    return "\n".join(_filled(text.strip(), n) for n in numbers)
+
+
+def _filled(text: str, n: int) -> str:
+    """The text with n in the place of N."""
+    return text.replace("CACHED", CACHED.get(n, "")).replace("N", str(n))
 
 
 COPIES = Copying(
     "copy_in_flight",
     WIDTHS,
-    spelled={NVIDIA: f"{_each(_FUNCTION)}\n{_AWAIT.strip()}"},
+    spelled={NVIDIA: f"{_each(_FUNCTION)}\n{_each(_AWAIT_BUT, LATER)}\n{_AWAIT.strip()}"},
     emulated=f"{_each(_AT_ONCE)}\n#define AWAIT_COPIES()\n#define AWAIT_COPIES_BUT(later)",
 )
 ENTRIES = (COPIES,)
