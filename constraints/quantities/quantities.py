@@ -46,8 +46,9 @@ class KernelQuantities:
     """The quantities of one launch of a kernel, the one that makes the array `output`: along each
     dimension the work-items of a group (`items`) and the groups, or, if the kernel leaves groups
     open, all work-items (`global_items`); bytes of local memory (in all, and of each pool) and of
-    private memory; operations in its text (`code`); work; and the numbers of elements by which it
-    pads what it reads on each side (`padded`), negative ones where it crops."""
+    private memory; operations in its text (`code`); work; the bytes of the arrays that it reads and
+    writes, each once (`arrays`); and the numbers of elements by which it pads what it reads on each
+    side (`padded`), negative ones where it crops."""
 
     output: str
     prepack: bool
@@ -60,6 +61,7 @@ class KernelQuantities:
     code: Amount
     work: Work
     padded: tuple[Size, ...]
+    arrays: Size
     parameters: frozenset[str]  # that any of these depends on
 
 
@@ -93,7 +95,7 @@ def quantities(program: Program) -> Quantities:
     temporaries = [(life, part) for name, life in needed.items() for part in arrays[name]]
     found = _stacks(temporaries)
     return Quantities(
-        tuple(map(_of_kernel, launches)),
+        tuple(_of_kernel(k, arrays) for k in launches),
         _peak(part for name, parts in arrays.items() if name not in needed for part in parts),
         _peak(map(_sum, found)),
         _peak(_sum([*kept, *stack]) for stack in found),
@@ -126,8 +128,16 @@ def peak_at(peak: Peak, values: Mapping[str, int]) -> int:
     return max((value_at(a.size, values) for a in peak), default=0)
 
 
-def _of_kernel(k: Kernel) -> KernelQuantities:
-    return replace(_of_term(k.term), output=k.output, prepack=k.prepack)
+def _of_kernel(k: Kernel, arrays: Mapping[str, Sequence[Amount]]) -> KernelQuantities:
+    found = _of_term(k.term)
+    once_each = _sum(part for name in sorted({*k.reads, k.output}) for part in arrays[name]).size
+    return replace(
+        found,
+        output=k.output,
+        prepack=k.prepack,
+        arrays=once_each,
+        parameters=found.parameters | names(once_each),
+    )
 
 
 @once
@@ -154,6 +164,7 @@ def _of_term(term: Expr) -> KernelQuantities:
         spelled,
         done,
         padded,
+        0,
         done.parameters.union(
             *(names(a.size) for peak in peaks for a in peak), *map(names, padded)
         ),

@@ -49,6 +49,7 @@ def kernel_at(k: KernelQuantities, point: Mapping[str, int], device: Profile) ->
     features = {
         "code": float(value_at(k.code.size, point)),
         "padded sides": float(sum(value_at(side, point) > 0 for side in k.padded)),
+        "bytes of arrays": float(value_at(k.arrays, point)),
         **done_at(k, point).features(),
         **filled(use_at(k, point, device), device),
     }

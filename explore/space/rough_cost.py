@@ -22,7 +22,8 @@ class Costs:
     an instruction, of loading a register (of one load of as many as a vector has, if `wide`), of a
     byte of global memory, of beginning a work-item or a group, of waiting for a group, and of a
     launch. A core is busy with `busy` items at once; with a share of them it does that share of its
-    work, raised to the power `gain`."""
+    work, raised to the power `gain`. Of the arrays of a kernel, bytes beyond the first `near` ones
+    come from memory, at `far` each for all cores."""
 
     arithmetic: float  # an operation on a register
     product: float = 0.0  # a byte of a factor, by an instruction of a sub-group
@@ -34,12 +35,15 @@ class Costs:
     launch: float  # of a kernel, for all cores
     busy: int  # items that a core needs at once
     gain: float = 1.0
+    far: float = 0.0
+    near: int = 0
     wide: bool = False  # a vector is loaded at the cost of one number
 
 
 # Fitted to 600 random variants of a small layer on a CPU, and found to order those of VGG's layers
-# 2 and 7 too (rank correlation 0.88 to 0.92). Those of GPUs follow from clocks, lanes and
-# bandwidths, those of mobile ones too.
+# 2 and 7 too (rank correlation 0.88 to 0.92); `far` is that of a memory with 20 GB/s, and `near`
+# what caches hold: on a GPU every byte that groups move is dear. Those of GPUs follow from clocks,
+# lanes and bandwidths, those of mobile ones too.
 CPU = Costs(
     arithmetic=0.2,
     load=0.08,
@@ -49,6 +53,8 @@ CPU = Costs(
     wait=2.0,
     launch=3e3,
     busy=1,
+    far=0.05,
+    near=64 << 20,
     wide=True,
 )
 GPU = Costs(
@@ -100,7 +106,8 @@ def estimate(features: Mapping[str, float], device: Profile) -> float:
     together = min(features["resident groups"], math.ceil(features["groups"] / device.cores))
     busy = math.pow(min(1.0, together * features["group items"] / costs.busy), costs.gain)
     work = _spill(features, device) * _work(features, device, costs)
-    return work / (device.cores * features["tail"] * busy) + costs.launch
+    from_memory = costs.far * max(0.0, features["bytes of arrays"] - costs.near)
+    return work / (device.cores * features["tail"] * busy) + from_memory + costs.launch
 
 
 def _spill(features: Mapping[str, float], device: Profile) -> float:

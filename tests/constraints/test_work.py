@@ -227,3 +227,23 @@ def test_arrays_leave_less_room_where_padding_is_tested() -> None:
         roomy = dict(features_at(known, point, device, {})[-1])
         rest = MOBILE.launch
         assert found[ESTIMATE] - rest == pytest.approx(factor * (roomy[ESTIMATE] - rest))
+
+
+def test_arrays_that_no_cache_holds_cost_what_reading_memory_does_on_a_cpu() -> None:
+    """Each of N results is computed from its own row of weights: with 4 KiB a row, 1024 rows fit in
+    caches and 65,536 do not."""
+
+    def rough(rows: int, device: Profile) -> float:
+        text = f"""rows(const weights : [[float]1024]N, x : [float]1024) =
+          mapGlobal(0)(row -> reduceSeq(0.0, (s, (a, b)) -> s + a * b, zip(row, x)), weights)
+        where N = {rows}"""
+        (kernel,) = features_at(quantities(parse(text)), {}, device, {})
+        found = dict(kernel)
+        assert found["bytes of arrays"] == 4 * (1024 * rows + 1024 + rows)
+        assert found["estimate"] == estimate(found, device)
+        without = estimate({**found, "bytes of arrays": 0.0}, device)
+        return found["estimate"] - without
+
+    assert rough(1024, CPU) == 0
+    assert rough(65536, CPU) > 5e6
+    assert rough(65536, H200) == 0
