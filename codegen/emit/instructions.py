@@ -12,6 +12,7 @@ from codegen.emit.write_places import Place, array_place, is_own, put, view_of
 from codegen.index.index import Index
 from codegen.tree.array_axes import number
 from codegen.tree.statements import Call, Kind
+from codegen.tree.value_builders import in_pieces
 from ir.core.nodes import Instruct
 from ir.core.type_rules import elem_of
 from ir.core.types import Scalar, Vector
@@ -29,7 +30,7 @@ def carry_out(emitter: Recursion, e: Instruct, env: Env, to: Place) -> None:
     kind = _kind(e)
 
     def lane(i: Index) -> None:
-        given = tuple(value(operand.at(i)) for operand in operands)
+        given = tuple(in_pieces(value(operand.at(i))) for operand in operands)
         put(emitter.scope, array_place(own).at(i), Call(e.instruction, given, kind))
 
     emitter.scope.each("lane", lanes(emitter.scope, e.instruction), lane)

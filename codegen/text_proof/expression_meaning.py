@@ -107,6 +107,10 @@ class Expressions:
                 if fits(one.index, wide):
                     return Int(one.index, wide)
                 return Data(e.kind)  # a long that wraps around as an int is no index
+        widths = [data_of(part).kind.width for part in parts]
+        if len(parts) > 1 and sum(widths) != e.kind.width:
+            found = " + ".join(map(str, widths))
+            raise self.reading.refused(f"expected parts of {e.kind.width} numbers, found {found}")
         return Data(e.kind, whole and all(divides_as(e.kind, data_of(part)) for part in parts))
 
     # ---- operators

@@ -79,8 +79,8 @@ def cast(tokens: Tokens) -> CExpr:
     tokens.expect(")")
     if kind.width > 1 and tokens.word == "(":
         parts = arguments(tokens)
-        if len(parts) not in (1, kind.width):
-            tokens.refuse(f"1 or {kind.width} parts of a vector before")
+        if kind.width % len(parts):
+            tokens.refuse(f"as many parts of a vector before as {kind.width} is a multiple of")
         return Cast(kind, parts)
     return Cast(kind, (unary(tokens),))
 

@@ -18,6 +18,7 @@ from codegen.tree.statements import (
     Load,
     Number,
     Select,
+    Space,
     Value,
     Whole,
     kind_of,
@@ -197,6 +198,26 @@ def vectorised(e: Value, lane: str, w: int) -> Value:
         case Select(condition, a, b) if (one := uniform(condition, lane, w)) is not None:
             return Select(one, vectorised(a, lane, w), vectorised(b, lane, w))
     return Build(tuple([substituted(e, {lane: l}) for l in range(w)]), kind)
+
+
+def in_pieces(e: Value) -> Value:
+    """The vector e; if it is made of scalars of local memory, pairs of which lie together there at
+    even places, it is made of vectors of two instead."""
+    if not isinstance(e, Build) or len(e.parts) % 2:
+        return e
+    pairs = [_pair(a, b) for a, b in zip(e.parts[::2], e.parts[1::2], strict=True)]
+    found = tuple([pair for pair in pairs if pair is not None])
+    return Build(found, e.kind) if len(found) == len(pairs) else e
+
+
+def _pair(a: Value, b: Value) -> Value | None:
+    """The vector of the scalars a and b, if they lie so in local memory; else None."""
+    match a, b:
+        case Load(m, i, 1, half), Load(n, j, 1, other) if m is n and m.space is Space.LOCAL:
+            even = i.constant % 2 == 0 and all(k % 2 == 0 for _, k in i.terms)
+            if half == other and even and j - i == constant(1):
+                return Load(m, i, 2, half)
+    return None
 
 
 def contiguous(i: Index, lane: str, w: int) -> Index | None:
