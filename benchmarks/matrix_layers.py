@@ -62,7 +62,7 @@ from ir.errors import Unsupported, UserError
 from ir.meaning.inputs import STORED, shape_of
 from ir.meaning.interpret import evaluate
 from rewrites.engine.refused import Refused
-from rewrites.families.all_families import forms
+from rewrites.families.all_families import form_named, forms
 from rewrites.tuning.family import Form
 from rewrites.tuning.lower import lower
 
@@ -185,17 +185,17 @@ def _point(point: Mapping[str, int]) -> str:
 
 
 def tasks(row: Row, given: argparse.Namespace) -> Iterator[Task]:
-    """The tasks for a row, in a random order: one for each of its forms that has the words asked
-    for (`--forms`)."""
+    """The tasks for a row: one for each variant that is made again; or, in a random order, one for
+    each of its forms that has the words asked for (`--forms`)."""
+    if given.again:
+        for name, point in best_of(given.again, row.name, given.most, given.points):
+            form = form_named(row.program, row.family, name)
+            yield Task(row, form, 1, 1.0, given.seed, given.device, (point,))
+        return
     wanted = row.way.words | {*filter(None, given.forms.split(","))}
     every = [f for f in forms(row.program, row.family) if wanted <= {*f.words}]
     every = [f for f in every if not row.way.without & {*f.words}]
     every = [f for f in every if f.instructions and f.loses <= 2 * row.way.max_error]
-    if given.again:
-        for name, point in best_of(given.again, row.name, given.most, given.points):
-            form = next(f for f in every if f.name == name)
-            yield Task(row, form, 1, 1.0, given.seed, given.device, (point,))
-        return
     for n, form in enumerate(Random(f"{given.seed} {row.name}").sample(every, len(every))):
         yield Task(row, form, given.points, given.share, f"{given.seed} {n}", given.device)
 
