@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import time
 from collections.abc import Sequence
 
 from explore.commands.command_names import COMMANDS
@@ -17,19 +18,20 @@ GARBAGE = 20_000  # objects made between looks for what nobody needs: modules an
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status: 0, 1 after a message about a mistake, or 2 for bad
     usage."""
+    begun = time.monotonic()  # limits of time count from here
     given = list(sys.argv[1:] if argv is None else argv)
     if _starts_workers(given):
         begin_nursery(OF_WORKERS)
     gc.set_threshold(GARBAGE)
     from ir.command import guard  # here and below: what takes a second to load
 
-    return guard(lambda: _carried_out(given))
+    return guard(lambda: _carried_out(given, begun))
 
 
-def _carried_out(given: Sequence[str]) -> int:
+def _carried_out(given: Sequence[str], begun: float) -> int:
     from explore.commands.command_table import carried_out
 
-    return carried_out(given)
+    return carried_out(given, begun)
 
 
 def _starts_workers(given: Sequence[str]) -> bool:

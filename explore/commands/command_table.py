@@ -6,6 +6,7 @@ Each function here parses the arguments of one command, and carries it out.
 import io
 import json
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout, suppress
 from functools import partial
@@ -44,17 +45,19 @@ from ir.program_file import text_of
 from ir.text.suggest import no_such
 
 
-def carried_out(given: Sequence[str]) -> int:
-    """Carry out the command with these words; returns the exit status."""
-    verb = _commands().get(given[0]) if given else None
-    return _start(list(given)) if verb is None else verb(list(given[1:]))
+def carried_out(given: Sequence[str], begun: float) -> int:
+    """Carry out the command with these words, which was `begun` at that time by the clock; returns
+    the exit status."""
+    verb = _commands(begun).get(given[0]) if given else None
+    return _start(list(given), begun) if verb is None else verb(list(given[1:]))
 
 
-def _commands() -> dict[str, Callable[[list[str]], int]]:
-    """The functions that carry out the commands in `COMMANDS`, by the command's name."""
+def _commands(begun: float) -> dict[str, Callable[[list[str]], int]]:
+    """The functions that carry out the commands in `COMMANDS`, by the command's name; the command
+    was `begun` at that time."""
     return {
         "init": _init,
-        "resume": _resume,
+        "resume": partial(_resume, begun=begun),
         "front": _front,
         "show": _show,
         "report": _report,
@@ -101,7 +104,7 @@ def _init(argv: list[str]) -> int:
 # ---- runs
 
 
-def _start(argv: list[str]) -> int:
+def _start(argv: list[str], begun: float) -> int:
     _refuse_unknown(argv)
     parser = exploring()
     parser.add_argument(
@@ -160,14 +163,14 @@ def _start(argv: list[str]) -> int:
                 )
             else:
                 run = partial(start, source, options, targets[0], folder, given.records)
-                done = ran(partial(run, place.hands, live), as_json=given.json)
+                done = ran(partial(run, place.hands, live, begun), as_json=given.json)
             if done == INTERRUPTED:
                 return done
-            status = max(status, done)
+            status, begun = max(status, done), time.monotonic()
     return status
 
 
-def _resume(argv: list[str]) -> int:
+def _resume(argv: list[str], begun: float) -> int:
     parser = of_run("resume")
     add_records(parser, usual="what the run has used so far")
     add_cluster(parser)
@@ -184,7 +187,7 @@ def _resume(argv: list[str]) -> int:
     with workplace(given, Options()) as place:
         if runs_in(given.run):
             return resumed_on_each(given.run, given.records, place, live_of(given))
-        how = given.records, place.hands, place.devices, live_of(given)
+        how = given.records, place.hands, place.devices, live_of(given), begun
         return ran(partial(resume, given.run, *how), as_json=given.json)
 
 
@@ -375,11 +378,15 @@ def _completion(argv: list[str]) -> int:
     parser = parser_of("completion")
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
     shell = parser.parse_args(argv).shell
-    options = {name: _options_of(command) for name, command in _commands().items()}
+    now = time.monotonic()
+    options = {name: _options_of(command) for name, command in _commands(now).items()}
     known = named_programs()
     examples = [name for name, program in known.items() if not program.sizes]
     layers = [name for name in known if name not in examples]
-    print(script(shell, {"": _options_of(_start), **options}, examples, layers), end="")
+    print(
+        script(shell, {"": _options_of(partial(_start, begun=now)), **options}, examples, layers),
+        end="",
+    )
     return 0
 
 

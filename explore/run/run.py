@@ -167,16 +167,17 @@ def start(
     records: Records = None,
     hands: Hands | None = None,
     live: int | None = None,
+    begun: float | None = None,
 ) -> tuple[Run, bool]:
     """A new run, stored in a folder, after it has ended; and True, or False if its time was up
-    before the end.
+    before the end. Its time counts from `begun` by the clock (None: from now).
 
     `records` is the record book that it begins from and adds to: a file, None for the user's own,
     False for none. `hands` build and measure; None are this machine's. `live` is the port on which
     the report is served meanwhile (0: any that is free; None: it is not served).
     """
     hands = hands or Here()
-    begun = time.monotonic()
+    begun = time.monotonic() if begun is None else begun
     program = source.program(options)  # mistakes in it come before anything is written
     environment = replace(environment_of(source, options, target), records=book_of(records))
     with ExitStack() as stack:
@@ -223,17 +224,18 @@ def resume(
     hands: Hands | None = None,
     there: Devices = devices,
     live: int | None = None,
+    begun: float | None = None,
 ) -> tuple[Run, bool]:
-    """The run stored in a folder, after it has gone on and ended; and True, or False if its time
-    was up before the end. It goes on on the same device, or, if `hands` own the devices `there`, on
-    one of the same kind.
+    """The run stored in a folder, after it has gone on and ended; and True, or False if its time,
+    which counts from `begun` by the clock (None: from now), was up before the end. It goes on on
+    the same device, or, if `hands` own the devices `there`, on one of the same kind.
 
     `records` is the record book that it begins from and adds to: a file, True for the user's own,
     False for none, None for the one it has used so far. `hands` build and measure; None are this
     machine's. `live` is the port on which the report is served meanwhile (0: any that is free;
     None: it is not served)."""
     hands = hands or Here()
-    begun = time.monotonic()
+    begun = time.monotonic() if begun is None else begun
     with Store.read(folder) as store:
         stored = store.environment
     records = book_again(records, stored, folder)

@@ -4,6 +4,7 @@ that the tests turn on."""
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -22,7 +23,10 @@ from explore.run.candidates import Candidates, expected, gathered
 from explore.run.ledger import Ledger
 from explore.run.loop import Loop
 from explore.run.round_builds import RoundBuilds
+from explore.run.run import start
 from explore.run.run_clock import LAST_MOST, LAST_SHARE, RunClock
+from explore.run.source import Source
+from explore.run.target import Target, profile_of
 from explore.search.rounds import Rounds
 from explore.space.derivations import Derivations, Here
 from explore.space.derive_form import Derived, derive
@@ -219,3 +223,17 @@ def test_no_pass_over_the_front_begins_when_the_time_is_up_but_the_first_two(
         found = measure(state, Again((plan,), limit_s=limit))
         assert isinstance(found, Passes)
         assert len(found.readings[0]) == passes
+
+
+def test_the_time_of_a_run_counts_from_the_start_of_its_command(
+    device: Device, tmp_path: Path
+) -> None:
+    """A run whose command began an hour ago has no time left but for one outcome."""
+    options = Options(variants=40, families=("registers",), time_limit=600.0)
+    target = Target(profile_of(device), device)
+    source, begun = Source(TEXT, "tiny"), monotonic() - 3600
+    run, finished = start(source, options, target, tmp_path / "run", False, begun=begun)
+    assert not finished
+    assert {r.round for r in run.records} == {0, 1}
+    assert len({r.variant.id for r in run.records}) < 40
+    assert min(r.elapsed_s for r in run.records) >= 3600
