@@ -8,7 +8,9 @@ kernel's rows, and the sums are transformed back, a row at a time.
 # key: e term, s strategy
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
+from math import inf
 
 from ir.core.nodes import Expr, Let, Level, Program
 from ir.core.size import named
@@ -21,8 +23,11 @@ from rewrites.engine.strategy import exhaust, outermost, place_where, seq, skip,
 from rewrites.families.blocked import BLOCKED, Blocked
 from rewrites.families.blocked import TUNING as BLOCKED_TUNING
 from rewrites.families.fgfft_kernels import Fine, kernel
+from rewrites.families.matrix import Matrix
+from rewrites.families.matrix_products import products_by_instructions
 from rewrites.families.registers import REGISTERS, Registers
 from rewrites.families.registers import TUNING as REGISTERS_TUNING
+from rewrites.fast_algorithms.bilinear_algorithms import gauss
 from rewrites.fast_algorithms.by_columns import by_columns, spectral_products
 from rewrites.fast_algorithms.sums_of_spectra import is_sums, real_sums, sums_in_planes, three_sums
 from rewrites.kernels.each_kernel import divided
@@ -40,10 +45,12 @@ from rewrites.storing.stored_views import Choices
 from rewrites.storing.view_out_of_maps import Layout, stored_at
 from rewrites.transforms.group_fourier import SHORT
 from rewrites.transforms.row_spectra import rows, spectra
+from rewrites.tuning.algorithm_growth import of_algorithms
 from rewrites.tuning.family import Family, Parameter, Trait, Tuning, Way, parameter_names
 from rewrites.tuning.family import Form as FormOf
 from rewrites.tuning.family import Products as Made
 from rewrites.tuning.stored_forms import AHEAD, ITEMS
+from rewrites.tuning.sums_of_programs import sums_of
 
 Order = tuple[int, ...]
 
@@ -88,7 +95,7 @@ def _rows_transformed(params: frozenset[str], form: Fine, p: Products, r: Rows) 
     again = form.regular and slides_again(p, r)
     real = None if form.products is None else three_sums() if form.three else real_sums()
     layout: Layout = partial(_columns, params, form) if again else partial(_sums_laid, form.three)
-    stored = _stored(*_orders(r), _layouts(form, again))
+    stored = _stored(*_orders(r, isinstance(form.products, Matrix)), _layouts(form, again))
     sums = partial(_sums_stored, params, layout)
     return seq(
         stage("products of spectra", spectra(sums_in_planes() if again else real)),
@@ -151,13 +158,14 @@ def _is_let(e: Expr) -> bool:
     return isinstance(e, Let)
 
 
-def _orders(r: Rows) -> tuple[Order, Order]:
+def _orders(r: Rows, by_lanes: bool) -> tuple[Order, Order]:
     """The orders of dimensions in memory for the spectra of data rows and for those of kernels'
     rows.
 
     Innermost is the dimension that neighbouring work-items go over: the last one of data rows, or
-    the kernels. Outermost are the dimensions that both operands have, so that the rows of one
-    product lie together.
+    the kernels; or, of kernels whose products lanes make together (`by_lanes`), what is summed up.
+    Outermost are the dimensions that both operands have, so that the rows of one product lie
+    together.
     """
     x, g = others(r.data, r.data_dim), others(r.taps, r.taps_dim)
     of_x = labels(others=max(len(x) - 1, 0), last=min(len(x), 1), phase=int(r.phased))
@@ -166,7 +174,8 @@ def _orders(r: Rows) -> tuple[Order, Order]:
     both = [n for n, c in enumerate(g) if n not in summed and theirs & {i for i, _ in c.terms}]
     kept = [n for n in range(len(g)) if n not in (*summed, *both)]
     phase = labels(rows=len(g), phase=int(r.phased)).positions("phase")
-    return of_x.positions("others", "phase", "last"), (*both, *summed, *phase, *kept)
+    inner = (*phase, *kept, *summed) if by_lanes else (*summed, *phase, *kept)
+    return of_x.positions("others", "phase", "last"), (*both, *inner)
 
 
 Layouts = tuple[Callable[[Order], Strategy], Callable[[Order], Strategy]]
@@ -248,6 +257,12 @@ def _fgfft_forms(p: Program) -> Iterator[FormOf]:
     yield _form(p, "fgfft", Fine(ahead, three=True), BLOCKED, AHEAD, GAUSS)
     yield _form(p, "fgfft", Fine(items, shared=True), REGISTERS, ITEMS, SHARED)
     yield _form(p, "fgfft", Fine(ahead, shared=True), BLOCKED, AHEAD, SHARED)
+    rows = frozenset(tuple(sorted(found)[1:]) for found in sums_of(p) if len(found) > 1)
+    for traits, made, tuning in products_by_instructions(p, rows, of_algorithms([gauss()])):
+        if traits[0].largest == inf:  # spectra are as large as sums of rows
+            by_items = {name: TUNING.parameters[name] for name in ("block_size", "num_blocks")}
+            every = replace(tuning, name="fgfft", parameters={**by_items, **tuning.parameters})
+            yield _form(p, "fgfft", Fine(made, three=True), *traits, GAUSS, tuning=every)
 
 
 def _fft_forms(p: Program) -> Iterator[FormOf]:
@@ -258,8 +273,8 @@ def _fft_forms(p: Program) -> Iterator[FormOf]:
     yield _form(p, "fft", Fine(groups, shared=True, regular=True), REGISTERS, SHARED)
 
 
-def _form(p: Program, family: str, form: Fine, *traits: Trait) -> FormOf:
-    return FormOf(family, traits, Way(fgfft, parameter_names(p), form), TUNING)
+def _form(p: Program, family: str, form: Fine, *traits: Trait, tuning: Tuning = TUNING) -> FormOf:
+    return FormOf(family, traits, Way(fgfft, parameter_names(p), form), tuning)
 
 
 FAMILY = Family("fgfft", "Fourier transforms of rows, once each", _fgfft_forms, Made.SPECTRAL)

@@ -25,6 +25,8 @@ from rewrites.engine.strategy import (
     when,
 )
 from rewrites.families.blocked import Blocked, in_tiles
+from rewrites.families.matrix import Matrix
+from rewrites.families.matrix import kernel as matrix_kernel
 from rewrites.families.registers import Registers, in_blocks
 from rewrites.fast_algorithms.fourier import BACKWARD, FORWARD, REAL, TO_REAL, source
 from rewrites.kernels.each_kernel import or_plain
@@ -52,7 +54,7 @@ class Fine:
     are transformed again, along every dimension of windows.
     """
 
-    products: Registers | Blocked | None = (
+    products: Registers | Blocked | Matrix | None = (
         None  # sums of products of spectra are stored, and made this way
     )
     shared: bool = False  # a row's transforms are made by several work-items
@@ -89,10 +91,14 @@ def _rows(shared: bool, e: Expr) -> Rewritten | None:
     return rows.inside(seq(_row_named, staged)).then(together)(e)
 
 
-def _matrices(params: frozenset[str], form: Registers | Blocked, e: Expr) -> Rewritten | None:
+def _matrices(
+    params: frozenset[str], form: Registers | Blocked | Matrix, e: Expr
+) -> Rewritten | None:
     """The kernel e, sums of products of spectra, lowered as a matrix product for each frequency.
     `params` are the names of the program's parameters."""
     dims = product_dimensions(e)
+    if isinstance(form, Matrix):
+        return matrix_kernel(form, e, dims)
     if isinstance(form, Blocked):
         return in_tiles(params, form, dims)(e)
     return in_blocks(params, form, dims)(e)

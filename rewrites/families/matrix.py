@@ -128,10 +128,10 @@ def _relaid(form: Matrix) -> Strategy:
     return seq(in_lanes, columns_by_steps(form.choices.relaid, rows.count(rows.rows)))
 
 
-def kernel(form: Matrix, e: Expr) -> Rewritten | None:
-    """The kernel e lowered to a matrix instruction; its rows and columns are found by which operand
-    they reach."""
-    dims, entry = sided(e), MATRIX[form.instruction]
+def kernel(form: Matrix, e: Expr, dims: Dims | None = None) -> Rewritten | None:
+    """The kernel e lowered to a matrix instruction; its rows and columns are in `dims`, or found by
+    which operand they reach."""
+    dims, entry = dims or sided(e), MATRIX[form.instruction]
     if not dims.rows or not dims.columns:
         raise Refused(
             "expected two operands, each shared by results in a dimension of its own, found "

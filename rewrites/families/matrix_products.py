@@ -25,19 +25,18 @@ MOST_LOST = 0.01  # of results: forms that lose more are not worth trying
 
 
 def products_by_instructions(
-    p: Program, grown: Growth, share: int = 1
+    p: Program, sums: frozenset[tuple[int, ...]], grown: Growth
 ) -> Iterator[tuple[tuple[Trait, ...], Matrix, Tuning]]:
     """The ways to make by matrix instructions the products that a family leaves of a program's sums
     of floats, each with its traits and its tuning.
 
-    Sums are as long as the longest one of each kernel, or `share` times shorter; the steps of an
-    instruction divide one of them. The algorithm around them makes numbers and errors grow as
-    `grown` says."""
+    `sums` are the lengths of the sums inside each other that are left of each kernel; the steps of
+    an instruction divide the longest one of some kernel. The algorithm around them makes numbers
+    and errors grow as `grown` says."""
     if {t for param in p.params for t in leaves(param.var.type)} != {FLOAT}:
         return
-    sums = frozenset((max(found) // share,) for found in sums_of(p) if max(found) >= share)
     for name in offered(p):
-        if all(n % MATRIX[name].steps for (n,) in sums):
+        if all(max(found) % MATRIX[name].steps for found in sums):
             continue
         kinds = [parts for parts in ways(MATRIX[name], {FLOAT}) if parts is not None]
         for chunks in filter(differ, (Chunks(*choices) for choices in product(kinds, *EACH))):
@@ -45,6 +44,11 @@ def products_by_instructions(
             made_by = by_instruction(sums, form, grown)
             if made_by.loses < MOST_LOST:
                 yield (made_by, *chunk_traits(chunks)), form, of_patches(name, chunks.slices)
+
+
+def longest_sums(p: Program, share: int = 1) -> frozenset[tuple[int, ...]]:
+    """The length of the longest sum of each kernel of a program, divided by `share`."""
+    return frozenset((max(found) // share,) for found in sums_of(p) if max(found) >= share)
 
 
 def rows_in_lanes(form: Matrix) -> Fragment:

@@ -37,7 +37,7 @@ from rewrites.engine.strategy import at, attempt, everywhere, seq, skip
 from rewrites.families.blocked import BLOCKED, Blocked
 from rewrites.families.blocked import TUNING as BLOCKED_TUNING
 from rewrites.families.matrix import Matrix
-from rewrites.families.matrix_products import products_by_instructions, rows_in_lanes
+from rewrites.families.matrix_products import longest_sums, products_by_instructions, rows_in_lanes
 from rewrites.families.registers import REGISTERS, Registers
 from rewrites.families.registers import TUNING as REGISTERS_TUNING
 from rewrites.families.winograd import product_kernel
@@ -273,7 +273,7 @@ def _forms(p: Program) -> Iterator[Form]:
     once, _, gauss = CUTS
     (levels, often), algorithm = (gauss, gauss_algorithm()) if _is_complex(p) else (once, seven())
     grown = of_algorithms([algorithm])
-    for traits, leaf, tuning in products_by_instructions(p, grown, share=2**levels):
+    for traits, leaf, tuning in products_by_instructions(p, longest_sums(p, 2**levels), grown):
         yield _form(p, tuning, levels, leaf, often, *traits)
 
 

@@ -23,7 +23,7 @@ from rewrites.families.blocked import TUNING as BLOCKED_TUNING
 from rewrites.families.blocked import kernel as blocked_kernel
 from rewrites.families.matrix import Matrix
 from rewrites.families.matrix import kernel as matrix_kernel
-from rewrites.families.matrix_products import products_by_instructions, rows_in_lanes
+from rewrites.families.matrix_products import longest_sums, products_by_instructions, rows_in_lanes
 from rewrites.families.registers import REGISTERS, Registers
 from rewrites.families.registers import TUNING as REGISTERS_TUNING
 from rewrites.families.registers import kernel as registers_kernel
@@ -217,7 +217,8 @@ def _forms(p: Program) -> Iterator[Form]:
     for m in (2, 4, 6):
         yield _form(p, Winograd(m, None), REGISTERS_TUNING, ELEMENTWISE)
     for m in (2, 4):  # transforms of larger tiles make too much of what instructions lose
-        for traits, by_instruction, tuning in products_by_instructions(p, of_tiles(p, m)):
+        ways = products_by_instructions(p, longest_sums(p), of_tiles(p, m))
+        for traits, by_instruction, tuning in ways:
             yield _form(p, Winograd(m, by_instruction), tuning, *traits)
 
 

@@ -1,5 +1,5 @@
-"""Tests of the forms of `winograd` and `strassen` whose products are made by matrix instructions:
-right by emulation, proved, and with the errors and the range that they tell."""
+"""Tests of the forms of `winograd`, `strassen` and `fgfft` whose products are made by matrix
+instructions: right by emulation, proved, and with the errors and the range that they tell."""
 
 from math import inf
 from random import Random
@@ -9,7 +9,9 @@ import pytest
 
 from codegen.compile import generate
 from codegen.runtime.session import Session
+from codegen.text_proof.prove_text import prove_texts
 from codegen.tree.statements import calls
+from explore.measure.reference import expected
 from explore.space.derive_form import points
 from explore.space.forms_to_derive import tasks
 from explore.space.lowering import bound
@@ -108,6 +110,40 @@ def test_blocks_lie_as_lanes_and_groups_read_them() -> None:
     assert stored.count({BFLOAT}) == 1
     assert not any(f.instructions for f in forms(p, "strassen") if "gauss" in f.words)
     assert all("gauss" in f.words for f in forms(parse(COMPLEX), "strassen") if f.instructions)
+
+
+OF_SPECTRA = {
+    "channels": (program("vgg.lift", VGG), "mma-bf16 parts gauss"),
+    "ahead": (program("vgg.lift", {**VGG, "C": 32}), "mma-tf32 ahead parts gauss"),
+    "groups": (
+        program("grouped.lift", {"C": 32, "W": 8, "H": 4, "M": 32, "G": 2}),
+        "mma-bf16 three-parts gauss",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_SPECTRA)
+def test_products_of_spectra_are_made_by_instructions(session: Session, name: str) -> None:
+    """Gauss's three products of complex numbers are matrix products of floats; spectra of kernels
+    are stored in parts by the kernel that makes them."""
+    if "cl_khr_subgroup_shuffle" not in session.handle.extensions:
+        pytest.skip(f"{session.device.name} has neither the instruction nor shuffles")
+    p, form = OF_SPECTRA[name]
+    low = lower(p, form_named(p, "fgfft", form))
+    assert low.derivation.replay() == low.derivation.end
+    made = generate(bound(low.program, points(low, H200, 1, 1)[1][0]), max_work_group=1024)
+    assert all(proof.ok for proof in prove_texts(made.plan))
+    assert [bool([*calls(kernel)]) for kernel in made.kernels] == [False, False, True, False]
+    inputs = {name: np.asarray(x) for name, x in random_inputs(p, 3, integers=False).items()}
+    out = session.build(made.plan, checking=True)(inputs)
+    assert expected(p, inputs).agrees(out, low.derivation.rounding)
+
+
+def test_no_halves_multiply_spectra() -> None:
+    """Spectra are as large as sums of rows, so halves might not hold them."""
+    found = {w for f in forms(program("vgg.lift", VGG), "fgfft") for w in f.words}
+    assert {"mma-bf16", "mma-tf32"} <= found
+    assert not {"mma-f16", "intel-f16"} & found
 
 
 def test_the_derivation_replays_and_kernels_are_stored_in_parts() -> None:
