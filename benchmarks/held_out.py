@@ -168,13 +168,19 @@ def command_of(job: Job, given: argparse.Namespace) -> list[str]:
     window, sizes = job.layer.split(":")
     channels, width, kernels = sizes.split("x")
     bound = {"C": channels, "W": width, "H": width, "M": kernels}
-    few = job.kind in ("few", "bare")
     return [
         *(sys.executable, "-m", "explore", str(ROOT / "examples" / PROGRAMS[window])),
         *("--device", "cpu", "--out", str(folder), *records),
-        *("--variants", str(given.few if few else given.variants)),
+        *("--variants", str(variants_of(job, given))),
         *(word for name, size in bound.items() for word in ("--set", f"{name}={size}")),
     ]
+
+
+def variants_of(job: Job, given: argparse.Namespace) -> int:
+    """The number of variants that a job's search tries."""
+    every, few = int(given.variants), int(given.few)
+    known = int(given.known_variants or every)
+    return {"known": known, "few": few, "bare": few}.get(job.kind, every)
 
 
 def run(given: argparse.Namespace) -> None:
@@ -263,6 +269,7 @@ def main(argv: Sequence[str]) -> None:
     options.add_argument("--cores", default=LANES, help="of each lane")
     options.add_argument("--minutes", type=float, default=19.0)
     options.add_argument("--variants", type=int, default=1000)
+    options.add_argument("--known-variants", type=int, help="in the book (as in full searches)")
     options.add_argument("--few", type=int, default=20)
     options.add_argument("--known", default=KNOWN)
     options.add_argument("--held-out", default=HELD_OUT)

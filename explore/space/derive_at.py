@@ -4,14 +4,14 @@ the nearest legal points are taken."""
 # key: p parameter
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from constraints.count.points import Point
 from constraints.count.points import space as enumerated
 from constraints.devices import Profile
 from constraints.quantities.quantities import memory_at
-from constraints.relations.relations import Constraint, Divides, OneOf, System
+from constraints.relations.relations import Constraint, Divides, OneOf, System, holds, scope
 from explore.options.options import Domain
 from explore.space.derive_form import (
     LADDER,
@@ -31,7 +31,7 @@ from rewrites.engine.refused import Refused
 from rewrites.tuning.family import Form
 from rewrites.tuning.lower import lower
 
-AROUND = 4  # values of a parameter that are looked at
+AROUND = 4  # values of a parameter that are looked at first
 MOST = 1 << 14  # legal points that are looked at
 NEAR = 2  # points that stand for one that is not legal
 
@@ -69,27 +69,40 @@ def derive_at(task: DeriveAt) -> Derived | Inapplicable:
 
 
 def legal_near(system: System, point: Mapping[str, int]) -> list[Point]:
-    """The point itself if it is legal; else the legal points nearest to it; none if none is
-    near."""
+    """The point itself if it is legal; else the legal points nearest to it, of those where each
+    parameter has one of the values nearest to its own. More and more values are looked at until
+    there is a legal point; none is returned if there is none at all, or too many to count."""
     if point.keys() != set(system.parameters) or min(point.values(), default=1) < 1:
         return []
     if allowed(system, point):
         return [dict(point)]
-    rungs = {p: _around(system, p, value) for p, value in point.items()}
+    rungs = {p: _alone(system, p, value) for p, value in point.items()}
+    count, most = AROUND, max(map(len, rungs.values()))
+    while not (found := _among(system, {p: rungs[p][:count] for p in rungs})) and count < most:
+        count *= 2
+    return sorted(found, key=lambda other: (_apart(point, other), sorted(other.items())))[:NEAR]
+
+
+def _among(system: System, rungs: Mapping[str, Sequence[int]]) -> list[Point]:
+    """The legal points, at most MOST, whose parameters have values among `rungs`; none if they are
+    too many to count."""
     asked = tuple(
-        Constraint(OneOf(named(p), values), f"{p} is near {point[p]}", "what was good elsewhere")
+        Constraint(OneOf(named(p), tuple(sorted(values))), f"{p} is one of these", "a hint")
         for p, values in rungs.items()
     )
-    found = enumerated(replace(system, constraints=(*system.constraints, *asked)))
-    legal = found.sample(min(found.count, MOST)) if found.count else []
-    return sorted(legal, key=lambda other: (_apart(point, other), sorted(other.items())))[:NEAR]
+    try:
+        found = enumerated(replace(system, constraints=(*system.constraints, *asked)))
+    except Unsupported:
+        return []
+    return found.sample(min(found.count, MOST)) if found.count else []
 
 
-def _around(system: System, p: str, value: int) -> tuple[int, ...]:
-    """The values nearest to `value` among those that the constraints on the parameter p alone
-    allow."""
-    near = sorted({value, *_values(system, p)}, key=lambda n: (abs(math.log(n / value)), n))
-    return tuple(sorted(near[:AROUND]))
+def _alone(system: System, p: str, value: int) -> list[int]:
+    """The values of the parameter p that satisfy the constraints on p alone, those nearest to
+    `value` first."""
+    mine = [c.relation for c in system.constraints if scope(c.relation) == {p}]
+    legal = (n for n in {value, *_values(system, p)} if all(holds(r, {p: n}) for r in mine))
+    return sorted(legal, key=lambda n: (abs(math.log(n / value)), n))
 
 
 def _values(system: System, p: str) -> Iterator[int]:
