@@ -21,7 +21,7 @@ AGAIN = 4  # variants of the known front that are measured again
 ASKED = 4  # variants of the same program, good elsewhere, that are tried first
 HINTS = 48  # variants of other programs, devices and versions that are candidates here
 NEAREST = 4  # programs that are learned from
-LEARNED = 600  # variants that are learned from
+LEARNED = 4000  # variants that are learned from
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +109,14 @@ def recalled(
     elsewhere = [] if own else same
     ranked = [_ranked(filter(suited.right, entries)) for entries in (elsewhere, *near)]
     hints = dict.fromkeys(map(hint_of, in_turns(ranked)))
-    here = [e for e in in_turns([own or same, *near]) if _on(e, place)]
+    here = [[e for e in entries if _on(e, place) and _ran(e)] for entries in (own or same, *near)]
+    share = LEARNED // max(1, sum(map(bool, here)))
     return Recalled(
         again=tuple(again),
         tried=frozenset(e.record.variant.id for e in own),
         asked=tuple(map(hint_of, ranked[0][:ASKED])),
         hints=tuple(islice(hints, 0 if own else HINTS)),
-        learned=tuple(e.record for e in here[:LEARNED] if isinstance(e.record.outcome, Measured)),
+        learned=tuple(e.record for entries in here for e in sampled(entries, share)),
     )
 
 
@@ -142,6 +143,17 @@ def in_turns(several: Iterable[Sequence[Entry]]) -> Iterator[Entry]:
         yield from filter(None, turn)
 
 
+def sampled(entries: Sequence[Entry], count: int) -> list[Entry]:
+    """At most `count` of some entries that are in the order of their times: half of them are the
+    fastest, and half are spread evenly over the rest. A model that knows no slow kernels would take
+    every kernel for a fast one."""
+    if len(entries) <= count:
+        return list(entries)
+    fast = (count + 1) // 2
+    rest, wanted = entries[fast:], count - fast
+    return [*entries[:fast], *(rest[n * len(rest) // wanted] for n in range(wanted))]
+
+
 def _ranked(entries: Iterable[Entry]) -> list[Entry]:
     """The entries that have times, the fastest first."""
     return sorted((e for e in entries if e.time_ns is not None), key=lambda e: e.time_ns or 0.0)
@@ -151,6 +163,11 @@ def _counts(entry: Entry, place: Place, version: str) -> bool:
     """True if an entry's variant counts as tried: it was measured here, on this device and by this
     version."""
     return entry.here and entry.place == place and entry.version == version
+
+
+def _ran(entry: Entry) -> bool:
+    """True if an entry's variant ran, so that its time, or an estimate of it, is known."""
+    return isinstance(entry.record.outcome, Measured)
 
 
 def _on(entry: Entry, place: Place) -> bool:

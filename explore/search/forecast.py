@@ -30,33 +30,85 @@ class Outlook:
     chance: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The times of a table's kernels that are expected before any of them has run here, one for
+    each row: their logs (`mean`), and the deviations of these logs (`spread`)."""
+
+    mean: Floats
+    spread: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """The knowledge of the times of kernels that other runs measured: the model of the error of
+    estimates, of which a fraction `sure` is believed; the columns that it was fitted to; and the
+    logs of the times of the kernels that ran, by their rows."""
+
+    columns: Sequence[str]
+    model: Model
+    sure: float
+    ran: Mapping[bytes, float]
+
+    def expected(self, table: KernelTable) -> Expected:
+        """The expected times of a table's kernels: the time of the very same kernel, where it ran,
+        else that of the model."""
+        rows = table.under(self.columns)
+        error, spread, _ = self.model.predict(rows)
+        mean = error + self.sure * table.estimates
+        same = table.only(self.columns)
+        for k, row in enumerate(rows):
+            if same[k] and (log := self.ran.get(row.tobytes())) is not None:
+                mean[k], spread[k] = log, STEP
+        return Expected(mean, spread)
+
+
+def learned(table: KernelTable, taken: Mapping[int, Sequence[float]]) -> Learned:
+    """The knowledge of the times of a table's kernels that ran; `taken` has those of each
+    candidate's kernels."""
+    ran, logs = _medians(table, taken)
+    sure = trust(table.estimates[ran], logs)
+    model = Model.fit(table.rows, ran, ran, logs - sure * table.estimates[ran], seed=0)
+    kernels = {table.rows[k].tobytes(): float(log) for k, log in zip(ran, logs, strict=True)}
+    return Learned(table.columns, model, sure, kernels)
+
+
 def outlook(
     table: KernelTable,
     taken: Mapping[int, Sequence[float]],
     failed: Iterable[int],
     seed: int,
-    elsewhere: Mapping[int, Sequence[float]] | None = None,
+    expected: Expected | None = None,
 ) -> Outlook:
     """The forecast of all candidates in a table, from those that ran, whose kernels' times are
-    `taken`, and from those that failed. Times from `elsewhere` count only for kernels that did not
-    run here."""
-    times = _of_kernels(table, taken)
-    times = {**_of_kernels(table, elsewhere or {}), **times}
-    ran = sorted(times)
-    logs = np.array([coarse_log(float(np.median(times[k]))) for k in ran])
-    estimate = trust(table.estimates[ran], logs) * table.estimates
+    `taken`, and from those that failed. If other runs tell which times are to be `expected`, these
+    take the place of the rough estimates: the model then learns by how much they are off here."""
+    ran, logs = _medians(table, taken)
+    if expected is None:
+        rough = trust(table.estimates[ran], logs) * table.estimates
+        expected = Expected(rough, np.zeros(len(rough)))
     bad = sorted({int(k) for i in failed for k in table.kernels_of(i)} - set(ran))
-    model = Model.fit(table.rows, [*ran, *bad], ran, logs - estimate[ran], seed)
-    error, spread, chance = model.predict(table.rows)
-    mean = error + estimate
-    mean[ran], spread[ran], chance[ran] = logs, STEP, 1.0
+    mean, spread, chance = expected.mean, expected.spread, np.ones(len(table.rows))
+    if ran:
+        model = Model.fit(table.rows, [*ran, *bad], ran, logs - mean[ran], seed)
+        error, unsure, chance = model.predict(table.rows)
+        mean, spread = mean + error, np.hypot(spread, unsure)
+        mean[ran], spread[ran], chance[ran] = logs, STEP, 1.0
     total = table.total(mean)
-    unsure = np.square(np.exp(mean) * spread)[table.row_of]
+    off = np.square(np.exp(mean) * spread)[table.row_of]
     return Outlook(
         total,
-        np.sqrt(np.add.reduceat(unsure, table.start_of)) / np.exp(total),
+        np.sqrt(np.add.reduceat(off, table.start_of)) / np.exp(total),
         np.minimum.reduceat(chance[table.row_of], table.start_of),
     )
+
+
+def _medians(table: KernelTable, taken: Mapping[int, Sequence[float]]) -> tuple[list[int], Floats]:
+    """The rows of the kernels that ran, and the log of the median time of each; `taken` has the
+    times of each candidate's kernels."""
+    times = _of_kernels(table, taken)
+    ran = sorted(times)
+    return ran, np.array([coarse_log(float(np.median(times[k]))) for k in ran])
 
 
 def _of_kernels(table: KernelTable, taken: Mapping[int, Sequence[float]]) -> dict[int, list[float]]:

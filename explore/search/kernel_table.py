@@ -78,6 +78,21 @@ class KernelTable:
         rows[:, [columns.index(name) for name in self.columns]] = self.rows
         return rows
 
+    def under(self, columns: Sequence[str]) -> Floats:
+        """The rows of this table under other columns; `absent` fills those that it lacks."""
+        mine = {name: n for n, name in enumerate(self.columns)}
+        rows = np.tile([absent(name) for name in columns], (len(self.rows), 1))
+        both = [(n, mine[name]) for n, name in enumerate(columns) if name in mine]
+        for n, own in both:
+            rows[:, n] = self.rows[:, own]
+        return rows
+
+    def only(self, columns: Sequence[str]) -> NDArray[np.bool_]:
+        """For each row of this table, whether it has features in these columns alone."""
+        others = [n for n, name in enumerate(self.columns) if name not in columns]
+        nothing = [absent(self.columns[n]) for n in others]
+        return np.asarray((self.rows[:, others] == nothing).all(axis=1), dtype=np.bool_)
+
     def kinds(self) -> list[bytes]:
         """The key of each candidate's family and form, made of the columns for words in the row of
         its last kernel."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from explore.options.options import Strategy
 from explore.search.cost_model import expected_improvement
-from explore.search.forecast import Outlook, coarse_log, outlook
+from explore.search.forecast import Expected, Learned, Outlook, coarse_log, learned, outlook
 from explore.search.kernel_table import Floats, KernelTable
 from explore.search.turns import Place, Turns, family_turns
 
@@ -62,20 +62,22 @@ class Grown:
 Grow = Callable[[Sequence[int], Sequence[int]], Grown]  # near some, and like the good ones
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Prior:
-    """The knowledge from other runs with which a search begins: a table of their variants, and the
-    times of each variant's kernels."""
+    """The knowledge from other runs with which a search begins: a table of their variants, the
+    times of each variant's kernels, and the families of which they tell enough to forecast times
+    (`familiar`). The model of these times is fitted once, when it is first asked."""
 
     table: KernelTable
     kernels: Sequence[Sequence[float]]
+    familiar: Set[Hashable] = frozenset()
+    _learned: Learned | None = None
 
-    def beside(self, table: KernelTable) -> "tuple[KernelTable, dict[int, Sequence[float]]]":
-        """The table of the candidates followed by the variants of other runs, and the times of
-        those variants' kernels, by their numbers in that table."""
-        return table.followed_by(self.table), {
-            len(table) + i: each for i, each in enumerate(self.kernels)
-        }
+    def expected(self, table: KernelTable) -> Expected:
+        """The times that other runs lead to expect of the kernels of a table."""
+        if self._learned is None:
+            self._learned = learned(self.table, dict(enumerate(self.kernels)))
+        return self._learned.expected(table)
 
 
 class Search:
@@ -204,14 +206,15 @@ class Search:
         mean, spread, success = seen.mean[fresh], seen.spread[fresh], seen.chance[fresh]
         best = np.full(len(fresh), logs.min() if good else mean.min())
         here = front_at(memory[fresh], memory[good], logs) if good else best
-        chosen = self._unseen(round(self._shares.explore * count), self._lost(known))
+        hopeful = seen.mean < best.min() + _GOOD
+        chosen = self._unseen(round(self._shares.explore * count), self._lost(known), hopeful)
         wishes = (
             (self._shares.best, success * expected_improvement(best, mean, spread)),
             (self._shares.front, success * expected_improvement(here, mean, spread)),
             (1.0, np.log(success) + _HOPE * spread - mean),  # what may be quick for all we know
         )
         kinds = self._table.kinds()
-        room = _Room(Counter(kinds[i] for i in known))
+        room = _Room(Counter(kinds[i] for i in known), FEW if known or self._prior is None else 1)
         for i in chosen:
             room.take(kinds[i])
         wanted = round(self._shares.families * count)
@@ -226,16 +229,17 @@ class Search:
         """The forecast of all candidates, from those that ran (`good`) or failed in this run, and
         from the variants of other runs."""
         taken = {i: self._kernels[i] for i in good}
-        if self._prior is None:
-            return outlook(self._table, taken, failed, seed)
-        table, elsewhere = self._prior.beside(self._table)
-        return outlook(table, taken, failed, seed, elsewhere)
+        known = None if self._prior is None else self._prior.expected(self._table)
+        return outlook(self._table, taken, failed, seed, known)
 
-    def _unseen(self, count: int, lost: Set[Hashable]) -> list[int]:
+    def _unseen(self, count: int, lost: Set[Hashable], hopeful: NDArray[np.bool_]) -> list[int]:
         """The first `count` candidates that were not tried yet, in an order that takes from all
-        strata in turn; families in `lost` are left out."""
-        fresh = (i for i in self._turns.spread if i not in self._taken)
-        return list(islice((i for i in fresh if self._turns.family(i) not in lost), count))
+        strata in turn. Families in `lost` are left out, and, of families that are familiar from
+        other runs, the candidates that are not `hopeful`."""
+        familiar = set[Hashable]() if self._prior is None else self._prior.familiar
+        fresh = ((i, self._turns.family(i)) for i in self._turns.spread if i not in self._taken)
+        found = (i for i, f in fresh if f not in lost and (hopeful[i] or f not in familiar))
+        return list(islice(found, count))
 
     def _of_each_family(self, fresh: NDArray[np.intp], score: Floats) -> Sequence[int]:
         """The candidates `fresh`, one of each family in turn, those with a high score first. The
@@ -307,15 +311,15 @@ def run(
 
 
 class _Room:
-    """A limit on how many candidates of one form a round takes, while little is known of that
-    form."""
+    """A limit on how many candidates of one form a round takes: `most`, while little is known of
+    that form."""
 
-    def __init__(self, known: Counter[bytes]) -> None:
-        self._known, self._taken = known, Counter[bytes]()
+    def __init__(self, known: Counter[bytes], most: int) -> None:
+        self._known, self._most, self._taken = known, most, Counter[bytes]()
 
     def take(self, kind: bytes) -> bool:
         """Take a candidate of a form; returns True if there was room for it."""
-        free = self._known[kind] >= FEW or self._taken[kind] < FEW
+        free = self._known[kind] >= FEW or self._taken[kind] < self._most
         self._taken[kind] += free
         return free
 

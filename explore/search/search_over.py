@@ -1,11 +1,12 @@
 """The search over a run's candidates: which strata it sees first, and how long its rounds are."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from explore.options.options import Strategy
 from explore.results.records import Record, Variant, kernels_of
-from explore.search.search import Grown, Prior, Search, Shares
+from explore.search.search import FEW, Grown, Prior, Search, Shares
 from explore.search.turns import Place
 from explore.search.variant_rows import kernel_table, strata
 
@@ -90,4 +91,6 @@ def prior_of(records: Sequence[Record]) -> Prior | None:
     fit = [(v, each) for v, each in timed if each and len(each) == len(v.features)]
     if not fit:
         return None
-    return Prior(kernel_table([v for v, _ in fit]), [each for _, each in fit])
+    count = Counter(variant.family for variant, _ in fit)
+    familiar = frozenset(family for family, n in count.items() if n >= FEW)
+    return Prior(kernel_table([v for v, _ in fit]), [each for _, each in fit], familiar)

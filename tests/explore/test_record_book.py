@@ -33,7 +33,7 @@ from explore.record_book.entries import Entry, Place, Subject, entry_from, entry
 from explore.record_book.exchange import lines_of, merge
 from explore.record_book.program_identity import Identity, identity_of
 from explore.record_book.recalled import front_of as recalled_front
-from explore.record_book.recalled import in_turns, recalled
+from explore.record_book.recalled import in_turns, recalled, sampled
 from explore.record_book.record_book import RecordBook
 from explore.record_book.suited import Suited
 from explore.results.records import Failed, Measured, Record
@@ -408,6 +408,29 @@ def test_a_point_that_is_not_legal_at_other_sizes_gives_legal_ones_near_it(devic
     nothing = derive_at(DeriveAt(program, form, profile_of(device), (strange, (("q", 1),))))
     assert isinstance(nothing, Derived)
     assert nothing.variants == ()
+
+
+def test_a_parameter_of_a_few_legal_values_is_moved_as_far_as_it_must_be(device: Device) -> None:
+    """A vector of 16 channels is no divisor of 20 channels, nor is any number near it."""
+    program = parse(CONV, "<test>", {"C": 20, "M": 36, "W": 9, "H": 9})
+    form = form_named(program, "winograd", "F4 registers items")
+    point = (("k", 8), ("tr", 1), ("tx", 2), ("v", 16), ("vi", 16), ("vo", 16))
+    made = derive_at(DeriveAt(program, form, profile_of(device), (point,)))
+    assert isinstance(made, Derived)
+    found = [dict(variant.parameters) for variant in made.variants]
+    assert {p["vi"] for p in found} == {4}
+    assert {p["vo"] for p in found} == {4}
+    for p in found:
+        assert allowed(made.lowered.system, p)
+
+
+def test_slow_variants_are_learned_from_too() -> None:
+    few = sorted(entries(30), key=lambda e: e.time_ns or 0.0)
+    assert sampled(few, 30) == few
+    some = sampled(few, 10)
+    assert len(some) == 10
+    assert some[:5] == few[:5]
+    assert [few.index(e) for e in some[5:]] == [5, 10, 15, 20, 25]
 
 
 def test_the_entries_of_several_programs_take_turns() -> None:

@@ -2,6 +2,7 @@
 variants that fail."""
 
 import itertools
+import math
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -14,10 +15,10 @@ import pytest
 from codegen.plan import Plan
 from explore.building.build_variant import Made
 from explore.measure.measure_variant import Measure
-from explore.results.records import Variant, variant_id
+from explore.results.records import Measured, Record, Variant, variant_id
 from explore.run.bench import Bench, Waiting
 from explore.run.ledger import Ledger
-from explore.search.forecast import outlook, trust
+from explore.search.forecast import learned, outlook, trust
 from explore.search.kernel_table import Floats, KernelTable
 from explore.search.rounds import Rounds
 from explore.search.search import ESTIMATED, SOON, Grown, Prior, Search, Shares, front_at, run
@@ -300,6 +301,50 @@ def test_what_is_known_of_other_runs_spares_tries() -> None:
         assert asked[0]
     assert np.median(with_it) <= 1.05
     assert np.median(without) >= 1.1
+
+
+def test_what_runs_here_corrects_what_other_runs_lead_to_expect() -> None:
+    """All is three times as slow here as it was elsewhere: after ten tries, the others are forecast
+    so, but for a third."""
+    here = landscape(1, 800)
+    ran = [n for n, t in enumerate(here.times) if t is not None]
+    times = [here.times[n] or math.nan for n in ran]
+    table = kernel_table([here.variants[n] for n in ran])
+    expected = learned(table, {n: (t,) for n, t in enumerate(times)}).expected(table)
+    seen = outlook(table, {n: (3 * times[n],) for n in range(10)}, (), 0, expected)
+    before = outlook(table, {}, (), 0, expected)
+    assert before.mean == pytest.approx(np.log(times), abs=0.03)
+    assert seen.mean[10:] == pytest.approx(np.log(times[10:]) + math.log(3), abs=math.log(1.3))
+
+
+def test_a_kernel_with_an_unknown_word_is_not_one_that_ran() -> None:
+    known = KernelTable.of(["words"], np.array([[1.0], [2.0], [3.0], [4.0]]))
+    told = learned(known, {n: (100.0 * (n + 1),) for n in range(4)})
+    new = KernelTable.of(["form=new", "words"], np.array([[0.0, 4.0], [1.0, 4.0]]))
+    found = told.expected(new)
+    assert found.mean[0] == pytest.approx(math.log(400.0), abs=0.03)
+    assert found.mean[1] != found.mean[0]
+
+
+def test_no_turn_is_spent_on_what_other_runs_know_to_be_slow() -> None:
+    """Another run knows a family to be ten times as slow as the rest. Not one of it is tried for
+    the sake of having been seen; without that run, some are."""
+    here = landscape(2, 900)
+    slow = [n % 3 == 0 for n in range(len(here.times))]
+    variants = [
+        replace(v, family="slow") if bad else v for v, bad in zip(here.variants, slow, strict=True)
+    ]
+    times = [1e5 * (1 + n % 7 / 10) * (10 if bad else 1) for n, bad in enumerate(slow)]
+    records = [
+        Record(v, Measured(t, 0.0, 0.0, kernels_ns=(t,)))
+        for v, t in zip(variants, times, strict=True)
+    ]
+    for learned_from, least, most in ((records[600:], 0, 0), ([], 1, 40)):
+        search = search_over(
+            variants[:600], here.memory[:600], "guided", 0, 40, lag=0, learned=learned_from
+        )
+        tried = [i for i, _ in run(search, times.__getitem__, 40)]
+        assert least <= sum(slow[i] for i in tried) <= most
 
 
 def test_a_sum_is_searched_by_its_kernels() -> None:
