@@ -1,7 +1,7 @@
 """The trial of instructions: which of those in the table a device carries out, found by running a
 small kernel for each."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -28,11 +28,11 @@ from ir.core.nodes import (
 )
 from ir.core.terms import identity, lam, let, variables
 from ir.core.type_rules import elem_of, type_of
-from ir.core.types import FLOAT, INT, Array
+from ir.core.types import FLOAT, INT, Array, Scalar, Vector, leaves
 from ir.errors import Unsupported
-from ir.instructions.entry import Across, Alone, Copying, Entry, Listed
+from ir.instructions.entry import Across, Alone, Copying, Entry, Listed, Loading
 from ir.instructions.fragments import as_lanes, as_matrix
-from ir.instructions.table import TABLE
+from ir.instructions.table import MATRIX, TABLE
 from ir.meaning.inputs import random_inputs
 from ir.meaning.interpret import evaluate
 
@@ -76,6 +76,8 @@ def trial(entry: Listed) -> Program:
             return _across(entry)
         case Copying():
             return _copied()
+        case Loading():
+            return _loaded(entry)
         case Entry():
             return _together(entry)
 
@@ -129,14 +131,52 @@ def _copied() -> Program:
 def _together(entry: Entry) -> Program:
     """The program that carries out one instruction of the table, once; its operands and the sums
     that it adds to are the program's parameters."""
+    *factors, _ = variables(entry.program.pattern)
+    held = tuple(map(as_lanes, entry.fragments, factors))
+    return _on_sums(entry, lambda start: Instruct(entry.instruction, (*held, start)))
+
+
+def _loaded(entry: Loading) -> Program:
+    """The program that stages a matrix in local memory, loads it by an instruction of the table,
+    and multiplies it by one that takes what lanes get."""
+    taker, n = next(
+        (other, n)
+        for other in MATRIX.values()
+        for n, held in enumerate(other.fragments[:-1])
+        if held == entry.held and _number(other, n) == entry.scalar
+    )
+    *factors, _ = variables(taker.program.pattern)
+
+    held = [*map(as_lanes, taker.fragments, factors)]
+    rows = as_lanes(entry.given, factors[n])
+    staged = ToLocal(MapPar(Level.LOCAL, 0, identity(elem_of(rows)), rows))
+
+    def by_it(start: Expr, place: Expr) -> Expr:
+        given = (*held[:n], entry.of_rows(place), *held[n + 1 :], start)
+        return Instruct(taker.instruction, given)
+
+    def loaded(start: Expr) -> Expr:
+        return let("staged", staged, type_of(staged), lambda place: by_it(start, place))
+
+    return _on_sums(taker, loaded)
+
+
+def _number(entry: Entry, n: int) -> Scalar | Vector:
+    """The type of the numbers of operand n of an instruction."""
+    (found,) = {*leaves(variables(entry.program.pattern)[n].type)}
+    return found
+
+
+def _on_sums(entry: Entry, made: Callable[[Expr], Expr]) -> Program:
+    """The program that carries out an instruction of the table, once: `made` is what lanes get, by
+    the sums that they start from. The sums and the instruction's matrices are its parameters."""
     *factors, sums = variables(entry.program.pattern)
     several = Var(sums.name, Array(sums.type, 1))
 
     def by_it(matrix: Expr) -> Expr:
-        held = as_lanes(entry.fragments[-1], matrix)
-        start = MapPar(Level.LOCAL, 0, identity(elem_of(held)), held)
-        operands = map(as_lanes, entry.fragments, factors)
-        return as_matrix(entry.fragments[-1], Instruct(entry.instruction, (*operands, start)))
+        start = as_lanes(entry.fragments[-1], matrix)
+        start = MapPar(Level.LOCAL, 0, identity(elem_of(start)), start)
+        return as_matrix(entry.fragments[-1], made(start))
 
     body = MapPar(Level.GROUP, 0, lam("sums", sums.type, by_it), several)
     assert type_of(body) == several.type

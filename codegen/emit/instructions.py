@@ -3,6 +3,8 @@ the result goes."""
 
 # key: e term, env what variables are bound to, i lane
 
+from collections.abc import Callable
+
 from codegen.emit import materialise as making
 from codegen.emit.bound_values import Env
 from codegen.emit.private_shares import lanes
@@ -10,12 +12,13 @@ from codegen.emit.read_views import array, value
 from codegen.emit.recursion import Recursion
 from codegen.emit.write_places import Place, array_place, is_own, put, view_of
 from codegen.index.index import Index
-from codegen.tree.array_axes import number
-from codegen.tree.statements import Call, Kind
+from codegen.tree.array_axes import bare, number
+from codegen.tree.statements import Call, Kind, Load, Space, Value
 from codegen.tree.value_builders import in_pieces
-from ir.core.nodes import Instruct
+from ir.core.nodes import Expr, Instruct
 from ir.core.type_rules import elem_of
 from ir.core.types import Scalar, Vector
+from ir.errors import Unsupported
 
 
 def carry_out(emitter: Recursion, e: Instruct, env: Env, to: Place) -> None:
@@ -26,16 +29,49 @@ def carry_out(emitter: Recursion, e: Instruct, env: Env, to: Place) -> None:
     then copied to `to`.
     """
     own = to if is_own(to) else making.private(emitter, e, emitter.wanted)
-    operands = tuple(array(emitter.read(part, env)) for part in e.parts)
-    kind = _kind(e)
+    call = _called(emitter, e, env)
 
     def lane(i: Index) -> None:
-        given = tuple(in_pieces(value(operand.at(i))) for operand in operands)
-        put(emitter.scope, array_place(own).at(i), Call(e.instruction, given, kind))
+        put(emitter.scope, array_place(own).at(i), call(i))
 
     emitter.scope.each("lane", lanes(emitter.scope, e.instruction), lane)
     if own is not to:
         emitter.copy(view_of(own), to)
+
+
+def _called(emitter: Recursion, e: Instruct, env: Env) -> Callable[[Index], Call]:
+    """The function from a lane to the call of the instruction of e there. An operand that is loaded
+    by an instruction of its own is a call inside the call."""
+    operands = tuple(_operand(emitter, part, env) for part in e.parts)
+    kind = _kind(e)
+
+    def call(i: Index) -> Call:
+        given = tuple(operand(i) for operand in operands)
+        if e.instruction.by_place and not all(map(_has_place, given)):
+            raise Unsupported(
+                f"expected rows that lie together in local memory for {e.instruction.name}, found "
+                "others"
+            )
+        return Call(e.instruction, given, kind)
+
+    return call
+
+
+def _operand(emitter: Recursion, e: Expr, env: Env) -> Callable[[Index], Value]:
+    """The function from a lane to what it gives of the operand e."""
+    if isinstance(e, Instruct) and e.instruction.by_place:
+        return _called(emitter, e, env)
+    operand = array(emitter.read(e, env))
+    return lambda i: in_pieces(value(operand.at(i)))
+
+
+def _has_place(e: Value) -> bool:
+    """True if e is a vector that is loaded from local memory at a multiple of its size."""
+    if not isinstance(e, Load) or e.memory.space is not Space.LOCAL:
+        return False
+    parts = e.memory.elements if e.half is not None else 0
+    index = bare(e.index)
+    return all(n % e.width == 0 for n in (parts, index.constant, *(k for _, k in index.terms)))
 
 
 def _kind(e: Instruct) -> Kind:

@@ -106,6 +106,8 @@ class _Widening:
         if kind.scalar not in NARROW:
             return self.value(e)
         bits = Kind("ushort", kind.width)
+        if isinstance(e, Call):
+            return replace(e, arguments=tuple(map(self.operand, e.arguments)), kind=bits)
         if isinstance(e, Build):
             return Build(tuple(map(self.operand, e.parts)), bits)
         if kind.scalar not in self.narrow or (isinstance(e, Load) and e.memory.space in KEPT):

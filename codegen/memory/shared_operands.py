@@ -51,7 +51,7 @@ def with_shared_operands(kernel: Kernel) -> Kernel:
     """
     sharing = _Sharing(_taken(kernel))
     body = sharing.block(kernel.body, ())
-    return replace(kernel, body=body) if sharing.found else kernel
+    return replace(kernel, body=body) if sharing.found or sharing.alone else kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,16 @@ class _Sharing:
 
     taken: set[str]
     found: dict[tuple[str, Value], _Shared] = field(default_factory=dict)
+    alone: bool = False  # operands of single calls are computed before these
 
     def block(self, body: Block, around: Loops) -> Block:
         """The statements of `body`, inside the unrolled loops `around`, with shared operands."""
         done: list[Statement] = []
         for s in body.statements:
             made = self.statement(s, around)
+            if isinstance(made, Store):
+                given, made = self.apart(made)
+                done.extend(given)
             if isinstance(s, For):
                 for (before, e), shared in self.found.items():
                     done.extend(self.computed(e, shared) if before == s.var else ())
@@ -101,6 +105,21 @@ class _Sharing:
                 shared = tuple([self.operand(e, around) for e in arguments])
                 return replace(s, value=replace(call, arguments=shared))
         return s
+
+    def apart(self, s: Store) -> tuple[list[Statement], Store]:
+        """The statement s with each call of an instruction of several lanes in a variable of its
+        own, if it is an operand of another; and the statements that make these variables."""
+        if not isinstance(s.value, Call) or not any(map(gathers, s.value.arguments)):
+            return [], s
+        before, given = list[Statement](), list[Value]()
+        for e in s.value.arguments:
+            if gathers(e):
+                shared = _Shared(self.memory(e, ()), ())
+                self.alone = True
+                before.extend(self.computed(e, shared))
+                e = shared.at({})
+            given.append(e)
+        return before, replace(s, value=replace(s.value, arguments=tuple(given)))
 
     def operand(self, e: Value, around: Loops) -> Value:
         """The operand e of a call inside the unrolled loops `around`, or a load of what is computed
@@ -146,6 +165,8 @@ def _in_bits(e: Value) -> Value:
 
 def _costs(e: Value) -> bool:
     """True if the value e is more than one load, converted at most."""
+    if gathers(e):
+        return True
     return len([*loads(e)]) > 1 or any(isinstance(inner, Apply) for inner in subvalues(e))
 
 

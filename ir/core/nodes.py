@@ -368,7 +368,8 @@ class Instruction:
     number. `rounding` is the relative error of its result, in machine epsilons. `text` has the
     OpenCL functions that carry it out, among them one of the instruction's name. Devices may read
     only the leading `read` bits of its operands, and keep the leading `kept` bits of each sum
-    (None: as many as the type has).
+    (None: as many as the type has). With `by_place` it reads its operands itself: each has to lie
+    in local memory.
     """
 
     name: str
@@ -378,6 +379,7 @@ class Instruction:
     text: str = field(compare=False, repr=False)
     read: int | None = field(compare=False, default=None)  # bits of an operand; others are cut off
     kept: int | None = field(compare=False, default=None)  # bits of a sum; others are cut off
+    by_place: bool = field(compare=False, default=False)  # operands lie in local memory
 
 
 @hashed

@@ -10,18 +10,21 @@ from ir.core.nodes import (
     AsVector,
     At,
     Expr,
+    Generate,
     Instruct,
     Instruction,
+    Join,
     Lam,
     MakeArray,
     MakeTuple,
     Map,
+    Split,
     Var,
 )
 from ir.core.size import Size
 from ir.core.terms import apply, lam, variables
 from ir.core.type_rules import elem_of, type_of
-from ir.core.types import Array, Scalar, Type
+from ir.core.types import INT, Array, Scalar, Type, Vector
 from ir.instructions.fragments import Fragment, as_lanes, as_matrix, same_but_for_steps
 
 
@@ -196,6 +199,68 @@ class Across(Spelled):
 
 
 @dataclass(frozen=True)
+class Loading(Spelled):
+    """An instruction by which the lanes of a sub-group load a matrix of numbers of the type
+    `scalar` from local memory. Each of the first lanes gives the place of a row, numbers that lie
+    together there, in the layout `given`; then lanes hold the matrix in the layout `held`. Lanes
+    beyond those of `given` give the same places again.
+
+    `spelled` has, for each target's condition of the preprocessor, a function or macro of the
+    entry's name, whose argument is the row as it is read, an element that has an address;
+    `emulated` has a function of the row, by shuffles, wherever no condition holds. A ValueError if
+    the layouts are not of one matrix or the lanes are too few.
+    """
+
+    name: str
+    scalar: Scalar
+    given: Fragment
+    held: Fragment
+    lanes: int
+    spelled: Mapping[str, str]
+    emulated: str
+    rounding: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.given.sides != self.held.sides:
+            raise ValueError(f"{self.name}: expected two layouts of one matrix")
+        if self.held.count(self.held.lanes) != self.lanes or self.lanes % self._rows:
+            raise ValueError(f"{self.name}: expected layouts over {self.lanes} lanes")
+
+    @property
+    def program(self) -> Lam:
+        """The function that the instruction computes: from a matrix to what lanes hold of it."""
+        rows, columns = self.held.sides
+        matrix = Array(Array(self.scalar, columns), rows)
+        return lam("matrix", matrix, lambda m: as_lanes(self.held, m))
+
+    @cached_property
+    def instruction(self) -> Instruction:
+        """The instruction as terms contain it: a function of the rows that lanes give."""
+        width = self.given.count(self.given.registers)
+        given = Var("rows", Array(Vector(self.scalar, width), self.lanes))
+        first = At(0, Split(self._rows, given))
+        meaning = as_lanes(self.held, as_matrix(self.given, first))
+        return Instruction(
+            self.name, Lam((given,), meaning), self.lanes, 0.0, self.text, by_place=True
+        )
+
+    def carried_out(self, matrix: Expr) -> Expr:
+        """The term that computes the entry's `program` on a matrix by using the instruction."""
+        return self.of_rows(as_lanes(self.given, matrix))
+
+    def of_rows(self, rows: Expr) -> Expr:
+        """The term that loads what lanes hold of a matrix whose `rows` these are, a vector each."""
+        again = self.lanes // self._rows
+        if again > 1:
+            rows = Join(Generate(again, lam("again", INT, lambda _: rows)))
+        return Instruct(self.instruction, (rows,))
+
+    @property
+    def _rows(self) -> int:
+        return self.given.count(self.given.lanes)
+
+
+@dataclass(frozen=True)
 class Copying(Spelled):
     """An instruction by which a work-item begins a copy of `widths` bytes from global to local
     memory, or of zeros, and goes on; its meaning is `toLocal`. Terms say where it is used by
@@ -216,7 +281,7 @@ class Copying(Spelled):
     lanes: int = 1
 
 
-Called = Entry | Alone | Across  # instructions that terms call by their names
+Called = Entry | Alone | Across | Loading  # instructions that terms call by their names
 Listed = Called | Copying  # what the table has
 
 

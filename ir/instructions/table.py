@@ -6,7 +6,7 @@ from importlib import import_module  # noqa: TID251  (modules of this folder alo
 from pkgutil import iter_modules
 
 from ir.instructions import entries
-from ir.instructions.entry import Across, Alone, Called, Copying, Entry, Listed
+from ir.instructions.entry import Across, Alone, Called, Copying, Entry, Listed, Loading
 
 
 def listed() -> Iterator[Listed]:
@@ -20,4 +20,5 @@ TABLE: dict[str, Listed] = {entry.name: entry for entry in listed()}
 CALLED: dict[str, Called] = {n: e for n, e in TABLE.items() if not isinstance(e, Copying)}
 MATRIX: dict[str, Entry] = {n: entry for n, entry in TABLE.items() if isinstance(entry, Entry)}
 DOTS: dict[str, Alone] = {n: entry for n, entry in TABLE.items() if isinstance(entry, Alone)}
+LOADING: dict[str, Loading] = {n: e for n, e in TABLE.items() if isinstance(e, Loading)}
 ACROSS: dict[str, Across] = {n: entry for n, entry in TABLE.items() if isinstance(entry, Across)}

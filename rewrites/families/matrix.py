@@ -24,6 +24,7 @@ from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq, skip
 from rewrites.families.blocked import IN_FLIGHT, STORED_PARTS
+from rewrites.kernels.both_staged import loads
 from rewrites.kernels.copy_kernels import by_elements, sums_by_elements
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.matrix_patches import staged_nest
@@ -219,6 +220,9 @@ BY_TAPS = Trait(
 BOTH = Trait(
     "both", "a group stages rows, too, and both operands as they lie in memory", weight=2.0
 )
+BY_ROWS = Trait(
+    "by-rows", "operands are loaded by an instruction to which each lane gives a row", weight=2.0
+)
 LAID = Trait(
     "laid", "what lanes load is laid out for them in memory, in every run", stores=True, weight=0.5
 )
@@ -265,10 +269,13 @@ def _forms(p: Program) -> Iterator[Form]:
 def _both_staged(p: Program, name: str, sums: frozenset[tuple[int, ...]]) -> Iterator[Form]:
     """The forms by the instruction `name` whose groups stage both operands of a product, as they
     lie in memory; `sums` are the lengths of the program's sums."""
-    for ahead, in_flight in (*product((0, 1), (False, True)), (2, True), (3, True)):
-        chunks = Chunks(ahead=ahead, both=True, in_flight=in_flight)
+    loaded = loads(MATRIX[name], 0) and loads(MATRIX[name], 1)
+    ways_to_copy = (*product((0, 1), (False, True)), (2, True), (3, True))
+    for (ahead, in_flight), by_rows in product(ways_to_copy, (False, True) if loaded else (False,)):
+        chunks = Chunks(ahead=ahead, both=True, in_flight=in_flight, by_rows=by_rows)
         made = Matrix(Choices(), name, patch=chunks)
-        more = (by_instruction(sums, made), PATCH, *chunk_traits(chunks))
+        rows = (replace(BY_ROWS, instruction=loaded[0].name),) if by_rows else ()
+        more = (by_instruction(sums, made), PATCH, *chunk_traits(chunks), *rows)
         yield _form(p, more, made, OF_BOTH)
 
 

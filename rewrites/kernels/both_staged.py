@@ -3,10 +3,14 @@ vectors of 16 bytes, so that neighbouring work-items copy neighbours."""
 
 # key: e term, s strategy
 
+from collections.abc import Sequence
+
 from ir.core.nodes import Expr
 from ir.core.size import Size, exact
 from ir.core.type_rules import type_of
 from ir.core.types import BYTES, Array, Scalar, Type, depth, leaves
+from ir.instructions.entry import Entry, Loading
+from ir.instructions.table import LOADING
 from rewrites.analysis.affine_access import Access, Index, NoAccess, Read, array, bind, index, read
 from rewrites.engine.places import of_array
 from rewrites.engine.refused import Refused, shown
@@ -20,6 +24,7 @@ from rewrites.nest.dimensions import operands, reduction
 from rewrites.nest.labels import labels
 from rewrites.nest.named_views import reordered
 from rewrites.nest.spine import inside, nest
+from rewrites.number_laws.precision import operand_type
 
 BYTES_AT_ONCE = 16  # that a work-item copies
 LINES = 8  # rows of which lanes read a piece together
@@ -43,6 +48,27 @@ def along_sum(e: Expr, n: int) -> bool:
     raise Refused(
         "expected an operand with its steps, its rows or its columns side by side in memory, found "
         f"{shown(part)}"
+    )
+
+
+def by_rows(entry: Entry, along: Sequence[bool]) -> tuple[str, ...]:
+    """The names of the instructions that load the operands of the instruction `entry` from local
+    memory, each by rows that lie along the sum or across it. Refused if there is none for one."""
+    return tuple(_loading(entry, n, steps) for n, steps in enumerate(along))
+
+
+def loads(entry: Entry, n: int) -> list[Loading]:
+    """The instructions of the table that load operand number n of the instruction `entry`."""
+    held, scalar = entry.fragments[n], operand_type(entry.name, n)
+    return [e for e in LOADING.values() if e.held == held and e.scalar == scalar]
+
+
+def _loading(entry: Entry, n: int, along: bool) -> str:
+    for found in loads(entry, n):
+        if ({*found.given.registers} <= {*found.given.rows}) == along:
+            return found.name
+    raise Refused(
+        f"expected an instruction that loads operands of {entry.name} by rows, found none"
     )
 
 

@@ -19,7 +19,7 @@ from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, seq, skip
-from rewrites.kernels.both_staged import along_sum, as_it_lies
+from rewrites.kernels.both_staged import along_sum, as_it_lies, by_rows
 from rewrites.kernels.input_patches import patches
 from rewrites.kernels.register_block import (
     longest_inside,
@@ -74,17 +74,26 @@ def staged_nest(entry: Entry, chunks: Chunks, dims: Dims, e: Expr) -> Nest:
         raise Refused(f"expected sums of products of two rows, found {len(sums)} nested sums")
     lie = partial(as_it_lies, items, ahead=chunks.ahead, in_flight=chunks.in_flight)
     numbers = sorted(range(len(operands(reduction(e)))), key=lambda n: n != staged)
-    both = {n: lie(along=along_sum(e, n)) for n in numbers}
-    return _whole(entry, chunks, tiles, len(sums), staged, both)
+    along = {n: along_sum(e, n) for n in numbers}
+    both = {n: lie(along=along[n]) for n in numbers}
+    loaded = by_rows(entry, [along[n] for n in reversed(numbers)]) if chunks.by_rows else ()
+    return _whole(entry, chunks, tiles, len(sums), staged, both, loaded)
 
 
 def _whole(
-    entry: Entry, chunks: Chunks, tiles: Nest, sums: int, varying: int, kept: Staged
+    entry: Entry,
+    chunks: Chunks,
+    tiles: Nest,
+    sums: int,
+    varying: int,
+    kept: Staged,
+    loaded: tuple[str, ...] = (),
 ) -> Nest:
     """The nest `tiles`, lowered: each sub-group makes whole sums by the instruction `entry`, from
     chunks of the operands in `kept`, by their numbers, which these strategies copy to local memory.
     `varying` is the number of the operand that depends on columns, and `sums` is the number of sums
-    that the program has inside each other."""
+    that the program has inside each other. `loaded` are the names of the instructions that load the
+    instruction's operands from local memory (none: lanes load them by themselves)."""
     steps, columns = entry.brought[1].sides
     fresh = stage("each chunk summed up afresh", on_reduction(afresh()))
     by_pixels = (
@@ -103,7 +112,7 @@ def _whole(
         .into_sum("column items", "row items", left=sums + 1)
         .then(stage("a chunk of a patch a step", on_reduction(partial(_by_chunks, varying))))
     )
-    return over(blocks, Level.GROUP, GROUPS, staged_sums(entry, kept, chunks))
+    return over(blocks, Level.GROUP, GROUPS, staged_sums(entry, kept, chunks, loaded))
 
 
 def _sliced(entry: Entry, chunks: Chunks, pixels: Nest, sums: Sequence[Size], staged: int) -> Nest:

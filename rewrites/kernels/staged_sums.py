@@ -59,7 +59,8 @@ class Chunks:
     spelled out, too.
     `running`: sums of products of high and low parts go on from chunk to chunk; without it, the sum
     of each chunk is begun afresh. `both`: rows are staged, too, and both operands as they lie in
-    memory; `in_flight`: by copies that are begun and awaited.
+    memory; `in_flight`: by copies that are begun and awaited. `by_rows`: lanes load operands from
+    there by an instruction to which each gives a row.
     """
 
     parts: Parts = Parts.WHOLE  # what of numbers is multiplied
@@ -70,15 +71,19 @@ class Chunks:
     running: bool = False  # sums of products of parts go on from chunk to chunk
     both: bool = False  # rows are staged, too, and both operands as they lie in memory
     in_flight: bool = False  # copies to local memory are begun, and awaited together
+    by_rows: bool = False  # lanes load operands by an instruction to which each gives a row
 
 
-def staged_sums(entry: Entry, staged: Staged, chunks: Chunks) -> Strategy:
+def staged_sums(
+    entry: Entry, staged: Staged, chunks: Chunks, loaded: tuple[str, ...] = ()
+) -> Strategy:
     """The strategy that lowers a sum over chunks, whose tiles sub-groups make, to the instruction
     `entry`, as `chunks` says. `staged` has for each operand that is staged, by its number, the
-    strategy that copies a chunk of it to local memory."""
+    strategy that copies a chunk of it to local memory. `loaded` are the names of the instructions
+    that load the instruction's operands from there (none: lanes load them by themselves)."""
     parts, unrolled = chunks.parts, sys.maxsize if chunks.spelled else UNROLLED
     kept = (staged, parts.of_number(entry), unrolled, chunks.through)
-    made = partial(in_lanes, entry, parts=parts, in_order=chunks.both)
+    made = partial(in_lanes, entry, parts=parts, in_order=chunks.both, loaded=loaded)
     return seq(
         stage(f"sums by {entry.name}", on_reduction(made)),
         stage("what is done to results, in lanes", results(over_sub_groups(by_lanes))),

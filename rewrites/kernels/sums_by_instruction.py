@@ -5,7 +5,7 @@
 from enum import Enum
 from functools import partial
 
-from ir.core.nodes import Expr, Lam, Level, Map, Reduce, Var, Zip
+from ir.core.nodes import Expr, Instruct, Lam, Level, Map, Reduce, Var, Zip
 from ir.core.type_rules import elem_of
 from ir.core.types import FLOAT, Vector
 from ir.instructions.entry import Entry
@@ -16,6 +16,7 @@ from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import (
+    at,
     attempt,
     choice,
     everywhere,
@@ -76,20 +77,38 @@ def sums_by_instruction(entry: Entry, parts: Parts = Parts.WHOLE) -> Strategy:
 
 
 def in_lanes(
-    entry: Entry, e: Expr, parts: Parts = Parts.WHOLE, in_order: bool = False
+    entry: Entry,
+    e: Expr,
+    parts: Parts = Parts.WHOLE,
+    in_order: bool = False,
+    loaded: tuple[str, ...] = (),
 ) -> Rewritten | None:
     """The nest of sums e with the innermost sum made by the instruction `entry`, and the
     accumulators of the sums around it in lanes; `parts` says which parts of numbers are multiplied.
     With `in_order`, lanes hold the steps of the sum in the order that the instruction has, and not
-    so that a lane's are neighbours."""
+    so that a lane's are neighbours; `loaded` are the names of the instructions that load operands
+    then (none: lanes load them by themselves)."""
     if not isinstance(e, Reduce):
         return None
     if on_reduction(skip)(e.f.body) is None:
-        return _products(entry, parts, in_order)(e) or _refuse(entry, e)
-    sums = on_reduction(partial(in_lanes, entry, parts=parts, in_order=in_order))
+        return _products(entry, parts, in_order, loaded)(e) or _refuse(entry, e)
+    sums = on_reduction(partial(in_lanes, entry, parts=parts, in_order=in_order, loaded=loaded))
     added = outermost(when(_adds, map_inside_view()))
     step = seq(attempt(_PLAIN_SUMS), sums, attempt(added), perfect)
     return _sum_in_lanes(seq(of_function(step), attempt(reduce_inside_view())))(e)
+
+
+def _operands_loaded(entry: Entry, loaded: tuple[str, ...]) -> Strategy:
+    """The strategy that loads the operands of the instruction `entry` by instructions with the
+    names `loaded`, operand by operand; it changes nothing if there are none."""
+    if not loaded:
+        return skip
+    by_name = [at((n,), instruct(name=name)) for n, name in enumerate(loaded)]
+    return outermost(when(lambda e: _calls(entry, e), seq(*by_name)))
+
+
+def _calls(entry: Entry, e: Expr) -> bool:
+    return isinstance(e, Instruct) and e.instruction.name == entry.name
 
 
 def _sum_in_lanes(outside: Strategy) -> Strategy:
@@ -112,12 +131,12 @@ def _adds(e: Expr) -> bool:
     return isinstance(e, Map) and isinstance(e.xs, Zip) and has_reduction(e.xs)
 
 
-def _products(entry: Entry, parts: Parts, in_order: bool) -> Strategy:
+def _products(entry: Entry, parts: Parts, in_order: bool, loaded: tuple[str, ...]) -> Strategy:
     """The strategy that makes a sum of products by the instruction `entry`: once, or, of parts of
     numbers, as often as products of parts are kept. With `in_order`, the steps of a sum of whole
-    numbers stay in the instruction's order."""
+    numbers stay in the instruction's order, and the instructions `loaded` load its operands."""
     if in_order and parts is Parts.WHOLE:
-        return instruct(name=entry.name, in_order=True)
+        return seq(instruct(name=entry.name, in_order=True), _operands_loaded(entry, loaded))
     by_it = instruct(name=entry.name)
     if parts is Parts.WHOLE:
         return by_it

@@ -13,7 +13,7 @@ from codegen.runtime.session import Session
 from codegen.text_proof.prove_text import prove_texts
 from ir.instructions.entries.copies import COPIES
 from ir.instructions.entry import Listed
-from ir.instructions.table import ACROSS, DOTS, MATRIX, TABLE
+from ir.instructions.table import ACROSS, DOTS, LOADING, MATRIX, TABLE
 
 
 @pytest.mark.parametrize("entry", TABLE.values(), ids=list(TABLE))
@@ -32,6 +32,7 @@ def test_a_device_with_shuffles_carries_out_what_is_emulated(session: Session) -
     sized = "cl_intel_required_subgroup_size" in session.handle.extensions
     ours = [name for name, e in ACROSS.items() if shuffles or (nvidia and e.lanes == 32)]
     expected |= {Tried(name, emulated=not (sized or nvidia)) for name in ours}
+    expected |= {Tried(name, emulated=not nvidia) for name in LOADING if shuffles or nvidia}
     expected |= {Tried(COPIES.name, emulated=not nvidia)}
     assert set(instructions_of(session.device)) == expected
 
