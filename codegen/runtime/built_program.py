@@ -3,6 +3,7 @@
 import statistics
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -69,7 +70,7 @@ class Program:
         self._poison = 0  # which of the two
         self._last = {n: i for i, k in enumerate(plan.kernels) for n in k.arguments}
         self._memory = self._no_memory()
-        self._recorded: dict[Key, tuple[Mapping[str, Any], Recorded]] = {}
+        self._recorded: dict[Key, Recorded] = {}
 
     def __call__(self, inputs: Mapping[str, Data]) -> Any:
         """The output for these inputs, a tuple if the program has several outputs; constants among
@@ -193,14 +194,17 @@ class Program:
         if key not in self._recorded:
             while len(self._recorded) >= KEPT:
                 del self._recorded[next(iter(self._recorded))]
-            self._recorded[key] = dict(own), self._record(own)  # held, so that no id comes again
-        return self._recorded[key][1]
+            self._recorded[key] = self._record(own)
+        return self._recorded[key]
 
     def _record(self, own: Mapping[str, Any]) -> Recorded:
+        """The launches of an inference on the buffers `own`, which are held, so that no other
+        buffer gets the id of one of them, and on buffers of this program for all others."""
         todo = [(n, self.plan.kernels[n]) for n in self._numbers(prepack=False)]
-        return self._queue.record(
+        made = self._queue.record(
             [(self._kernels[n][0], launch, self._views(launch, own)) for n, launch in todo]
         )
+        return replace(made, kept=(*made.kept, dict(own), self._memory))
 
     def _views(self, launch: Kernel, own: Mapping[str, Any]) -> list[Any]:
         """The arguments of a launch: the caller's `own` buffers, and ours."""

@@ -42,19 +42,29 @@ class Cell:
 
 
 class DeviceMemory:
-    """The buffers of a plan, allocated when they are first asked for."""
+    """The buffers of a plan, allocated when they are first asked for.
+
+    Parts of the arena are given back with it, those made last first: NVIDIA's driver crashes where
+    a part that overlaps two later ones is given back before them.
+    """
 
     def __init__(self, queue: Queue, plan: Plan, guard: int, apart: bool) -> None:
         """Memory for a plan's buffers, each between bands of `guard` bytes; with `apart`, no two
         temporaries share bytes."""
-        _demand_alignment(queue, plan)
         self._queue = queue
         self.cells: dict[str, Cell] = {}
+        self._parts: list[Any] = []  # of the arena, in the order in which they were made
+        _demand_alignment(queue, plan)
         self._buffers = {buffer.name: buffer for buffer in plan.buffers}
         self._guard = guard
         shared = [b for b in plan.buffers if b.offset is not None and not apart]
         self._places = stretched(shared, 2 * guard)
         self._arena: Any = None
+
+    def __del__(self) -> None:
+        self.cells.clear()
+        while self._parts:
+            self._parts.pop()
 
     def view(self, name: str) -> Any:
         """The buffer `name` as kernels see it, without bands."""
@@ -108,6 +118,7 @@ class DeviceMemory:
             self._arena = self._queue.allocate(max(end for _, end in self._places.values()))
         start, end = place
         view = self._queue.part(self._arena, start + self._guard, buffer.bytes)
+        self._parts.append(view)
         return Cell(buffer, self._arena, view, start, end, self._guard)
 
     def _fill_bands(self, cell: Cell) -> None:

@@ -12,7 +12,7 @@ from codegen.runtime.devices import Device
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """Launches whose arguments are set: each call enqueues one and returns the driver's status, 0
-    if it took it. `kept` are the driver's objects that the calls need."""
+    if it took it. `kept` holds what the calls need: kernels, and the memory of their arguments."""
 
     calls: tuple[Callable[[], int], ...]
     kept: tuple[Any, ...] = ()
@@ -50,7 +50,8 @@ class Queue(Protocol):
         `launch` says its sizes."""
 
     def record(self, launches: Sequence[tuple[Any, Kernel, Sequence[Any]]]) -> Recorded:
-        """Launches of kernels on these buffers, recorded for the queue that is not profiled."""
+        """Launches of kernels on these buffers, recorded for the queue that is not profiled;
+        the kernels are kept, the buffers are not."""
 
     def finish(self) -> None:
         """Wait until the queue that is not profiled is empty."""

@@ -400,7 +400,7 @@ class Session:
             )
             for kernel, (_, made, _) in zip(kernels, launches, strict=True)
         )
-        return Recorded(tuple(calls), (kernels, [buffers for _, _, buffers in launches]))
+        return Recorded(tuple(calls), (kernels,))
 
     def _with_arguments(
         self, kernel: cl.Kernel, launch: Kernel, buffers: Sequence[cl.Buffer]

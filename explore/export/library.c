@@ -137,7 +137,9 @@ void @NAME@_destroy(struct @NAME@_kernels *own) {
   if (!own) return;
   for (int k = 0; k < KERNELS; ++k)
     if (own->made[k]) clReleaseKernel(own->made[k]);
-  for (int b = 0; b < BUFFERS; ++b)
+  /* Parts of the arena last made first: NVIDIA's driver crashes in the other order where a part
+     overlaps two later ones. */
+  for (int b = BUFFERS - 1; b >= 0; --b)
     if (own->held[b]) clReleaseMemObject(own->held[b]);
   if (own->arena) clReleaseMemObject(own->arena);
   if (own->program) clReleaseProgram(own->program);
