@@ -56,14 +56,16 @@ from ir.core.views import is_view
 class Trace:
     """The record of a walk through a term, each entry with the loops around it: the types of the
     operations on floats (`computed`), the instructions of sub-groups (`together`), the fillings of
-    local memory (`staged`), what is `loaded` from memory, and the delayed maps that were computed
-    already (`computed_in`)."""
+    local memory (`staged`), what is `loaded` from memory, the delayed maps that were computed
+    already (`computed_in`), and, by where they stand, the loops over lanes and over the numbers of
+    a lane that make operands of instructions from such maps (`gathered`)."""
 
     computed: list[tuple[Type, Loops]] = field(default_factory=list)  # operations on floats
     together: list[tuple[Instruction, Loops]] = field(default_factory=list)  # by a sub-group
     staged: list[Loops] = field(default_factory=list)  # local memory is filled
     loaded: dict[tuple[Cells, Type, Loops], None] = field(default_factory=dict)
     computed_in: set[tuple[Delayed, Loops]] = field(default_factory=set)
+    gathered: dict[tuple[Size, Size, Loops], Loops] = field(default_factory=dict)
 
     def value(self, e: Expr, here: Scope) -> Value:
         """The location of e's value, where `here` are its surroundings; the work of computing it is
@@ -130,10 +132,18 @@ class Trace:
         return OWN
 
     def in_lanes(self, e: Expr, here: Scope) -> None:
-        """Record that each lane of a sub-group reads its element of the array e."""
-        lane = Loop(size_of(e), level=Level.LOCAL)
-        found = each(self.value(e, here), lambda inner: inner.at(lane))
-        self.read(found, elem_of(e), (*here.loops, lane))
+        """Record that each lane of a sub-group reads its element of the array e. A vector of what is
+        computed on the way is made number by number: once for all turns of unrolled loops that
+        change nothing, and from what is loaded once for all operands of these numbers."""
+        lane, element = Loop(size_of(e), level=Level.LOCAL), elem_of(e)
+        found = self.value(e, here)
+        if isinstance(found, Delayed) and isinstance(element, Vector):
+            around = tuple([o for o in here.loops if not o.unrolled or o in _chosen(found)])
+            fresh = (lane, Loop(element.width))
+            loops = self.gathered.setdefault((size_of(e), element.width, around), fresh)
+            self.read(found.at(loops[0]).at(loops[1]), element.scalar, (*around, *loops))
+            return
+        self.read(each(found, lambda inner: inner.at(lane)), element, (*here.loops, lane))
 
     def loop(self, f: Lam, xs: Expr, loop: Loop, here: Scope) -> Value:
         given = each(self.value(xs, here), lambda inner: inner.at(loop))
@@ -187,3 +197,15 @@ class Trace:
         for k in value.path:
             found = component(found, k)
         self.read(found, type_, loops)
+
+
+def _chosen(value: Value) -> frozenset[Loop]:
+    """The loops whose turns choose which scalars a value is made of."""
+    match value:
+        case tuple(parts):
+            return frozenset[Loop]().union(*map(_chosen, parts))
+        case Delayed(_, xs):
+            return _chosen(xs)
+        case Cells():
+            return frozenset(value.chosen)
+    return frozenset()

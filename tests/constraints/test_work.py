@@ -152,6 +152,17 @@ def test_products_by_an_instruction_count_by_the_bytes_of_a_factor() -> None:
             assert made.words > 0
 
 
+def test_numbers_that_lanes_gather_for_an_instruction_are_loaded_one_by_one_and_once() -> None:
+    """Each sub-group along the pixels loads all 32 × 32 × 32 numbers of the cotangent by itself,
+    once for all products with their high and low parts."""
+    p = parse_file(ROOT / "examples/gradients/vgg_weights.lift", {"C": 8, "W": 32, "M": 32})
+    low = lowered(p, "matrix", "mma-bf16 patch sums-of-4 split parts")
+    kernel = quantities(low.program).kernels[0]
+    point = {"tx": 3, "ty": 3, "tp": 8, "tr": 2, "sr": 1, "k": 1, "rp": 0, "s": 16}
+    alone, shared = (done_at(kernel, {**point, "sc": sc}).loads for sc in (1, 3))
+    assert shared - alone == 2 * 32 * 32 * 32
+
+
 # ---- what features make of it
 
 BLOCK = """f(xs : [float]4096) =
