@@ -132,8 +132,8 @@ class Trace:
         return OWN
 
     def in_lanes(self, e: Expr, here: Scope) -> None:
-        """Record that each lane of a sub-group reads its element of the array e. A vector of what is
-        computed on the way is made number by number: once for all turns of unrolled loops that
+        """Record that each lane of a sub-group reads its element of the array e. A vector of what
+        is computed on the way is made number by number: once for all turns of unrolled loops that
         change nothing, and from what is loaded once for all operands of these numbers."""
         lane, element = Loop(size_of(e), level=Level.LOCAL), elem_of(e)
         found = self.value(e, here)
