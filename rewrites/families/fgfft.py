@@ -23,8 +23,7 @@ from rewrites.engine.strategy import exhaust, outermost, place_where, seq, skip,
 from rewrites.families.blocked import BLOCKED, Blocked
 from rewrites.families.blocked import TUNING as BLOCKED_TUNING
 from rewrites.families.fgfft_kernels import Fine, kernel
-from rewrites.families.matrix import Matrix
-from rewrites.families.matrix_products import products_by_instructions
+from rewrites.families.matrix import Matrix, of_products
 from rewrites.families.registers import REGISTERS, Registers
 from rewrites.families.registers import TUNING as REGISTERS_TUNING
 from rewrites.fast_algorithms.bilinear_algorithms import gauss
@@ -46,6 +45,7 @@ from rewrites.storing.view_out_of_maps import Layout, stored_at
 from rewrites.transforms.group_fourier import SHORT
 from rewrites.transforms.row_spectra import rows, spectra
 from rewrites.tuning.algorithm_growth import of_algorithms
+from rewrites.tuning.by_instructions import products_by_instructions
 from rewrites.tuning.family import Family, Parameter, Trait, Tuning, Way, parameter_names
 from rewrites.tuning.family import Form as FormOf
 from rewrites.tuning.family import Products as Made
@@ -258,11 +258,13 @@ def _fgfft_forms(p: Program) -> Iterator[FormOf]:
     yield _form(p, "fgfft", Fine(items, shared=True), REGISTERS, ITEMS, SHARED)
     yield _form(p, "fgfft", Fine(ahead, shared=True), BLOCKED, AHEAD, SHARED)
     rows = frozenset(tuple(sorted(found)[1:]) for found in sums_of(p) if len(found) > 1)
-    for traits, made, tuning in products_by_instructions(p, rows, of_algorithms([gauss()])):
-        if traits[0].largest == inf:  # spectra are as large as sums of rows
-            by_items = {name: TUNING.parameters[name] for name in ("block_size", "num_blocks")}
-            every = replace(tuning, name="fgfft", parameters={**by_items, **tuning.parameters})
-            yield _form(p, "fgfft", Fine(made, three=True), *traits, GAUSS, tuning=every)
+    by_items = {name: TUNING.parameters[name] for name in ("block_size", "num_blocks")}
+    for made in products_by_instructions(p, rows, of_algorithms([gauss()])):
+        if made.trait.largest == inf:  # spectra are as large as sums of rows
+            traits, by_matrix = of_products(made)
+            known = {**by_items, **made.tuning.parameters}
+            every = replace(made.tuning, name="fgfft", parameters=known)
+            yield _form(p, "fgfft", Fine(by_matrix, three=True), *traits, GAUSS, tuning=every)
 
 
 def _fft_forms(p: Program) -> Iterator[FormOf]:

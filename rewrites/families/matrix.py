@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import product, starmap
-from math import inf
 
 from ir.core.nodes import Expr, Level, Pad, Program
 from ir.core.size import named
-from ir.core.types import BFLOAT, FLOAT, HALF, LARGEST, Scalar, Vector, leaves
+from ir.core.types import BFLOAT, FLOAT, HALF, leaves
 from ir.instructions.entry import Entry
-from ir.instructions.table import CALLED, MATRIX
+from ir.instructions.fragments import Fragment
+from ir.instructions.table import MATRIX
 from rewrites.analysis.kernel_terms import own_terms
 from rewrites.analysis.out_views import is_crop
 from rewrites.engine.refused import Refused
@@ -37,14 +37,13 @@ from rewrites.laws.reductions import partial_reduce
 from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.named_nest import Nest, arranged
 from rewrites.nest.normal_form import normalise
-from rewrites.number_laws.precision import UNIT, lost_in_parts, lost_narrowed, operand_type
 from rewrites.storing.fragment_order import columns_by_steps, constants_in_fragments
 from rewrites.storing.mapped_stores import stored_mapped
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.stored_views import Choices, Windows, prepare
 from rewrites.transforms.stored_tiles import tiles_of_sums
 from rewrites.transforms.sums_over_tiles import by_numbered_tiles, over_lines
-from rewrites.tuning.algorithm_growth import Growth
+from rewrites.tuning.by_instructions import ByInstruction, Sums, by_instruction, differ, ways
 from rewrites.tuning.bytes_multiplied import of_its_bytes
 from rewrites.tuning.family import (
     Family,
@@ -55,10 +54,10 @@ from rewrites.tuning.family import (
     constant_names,
     parameter_names,
 )
-from rewrites.tuning.matrix_tuning import MOST_SLICES, OF_BOTH, TUNING, of_patches
+from rewrites.tuning.matrix_tuning import OF_BOTH, TUNING, of_patches
 from rewrites.tuning.offered_instructions import offered
 from rewrites.tuning.stored_forms import AHEAD, PADDED_VIEWS, Views, chosen, stored_choices
-from rewrites.tuning.sums_of_programs import lost_in_sums, sums_of
+from rewrites.tuning.sums_of_programs import sums_of
 
 TR, TC, SR, SC, S = map(named, ("tr", "tc", "sr", "sc", "s"))
 
@@ -86,6 +85,11 @@ class Matrix:
     laid: bool = False  # what lanes load is laid out in every run
 
     @property
+    def rows(self) -> Fragment:
+        """The order in which lanes hold the rows of a product."""
+        return MATRIX[self.instruction].brought[0]
+
+    @property
     def copies_in_runs(self) -> bool:
         """True if kernels of every run may copy operands, or add parts of sums over tiles."""
         return self.laid or self.tiles is not None
@@ -111,9 +115,8 @@ def _tiled(form: Matrix) -> Strategy:
     the form has no `tiles`."""
     if form.tiles is None:
         return skip
-    rows = MATRIX[form.instruction].brought[0]
     part = S if form.split else None
-    return tiles_of_sums(form.tiles, rows, part, tiled=form.tiled, laid=form.laid)
+    return tiles_of_sums(form.tiles, form.rows, part, tiled=form.tiled, laid=form.laid)
 
 
 def _relaid(form: Matrix) -> Strategy:
@@ -122,7 +125,7 @@ def _relaid(form: Matrix) -> Strategy:
     nothing if the form relays none."""
     if not form.choices.relaid:
         return skip
-    rows = MATRIX[form.instruction].brought[0]
+    rows = form.rows
     in_lanes = constants_in_fragments(form.choices.relaid, rows)
     if not form.laid:
         return in_lanes
@@ -241,7 +244,6 @@ TILES = {
     )
     for side, weight in _OFTEN.items()
 }
-WITHOUT = Growth()  # no algorithm around products
 NUMBERS = frozenset({FLOAT, HALF, BFLOAT})
 
 
@@ -254,19 +256,19 @@ def _forms(p: Program) -> Iterator[Form]:
         for traits, choices in stored_choices(p, VIEWS, 1):
             if not choices.room and whole is not None:
                 made = Matrix(choices, name, parts=whole)
-                yield _form(p, (by_instruction(sums, made), *traits), made, TUNING)
+                yield _form(p, (_instruction(sums, made), *traits), made, TUNING)
         kinds = [parts for parts in (whole, *in_parts) if parts is not None]
         every = [*filter(differ, starmap(Chunks, product(kinds, *EACH)))]
         for (traits, choices), chunks in product(stored_choices(p, PATCH_VIEWS, 1), every):
             made = Matrix(choices, name, chunks.parts, chunks)
-            more = (by_instruction(sums, made), PATCH, *traits, *chunk_traits(chunks))
+            more = (_instruction(sums, made), PATCH, *traits, *_traits(chunks))
             yield _form(p, more, made, of_patches(name, chunks.slices))
         yield from _in_runs(p, name, every)
         if whole is Parts.WHOLE and any(len(lengths) == 1 for lengths in sums):
             yield from _both_staged(p, name, sums)
 
 
-def _both_staged(p: Program, name: str, sums: frozenset[tuple[int, ...]]) -> Iterator[Form]:
+def _both_staged(p: Program, name: str, sums: Sums) -> Iterator[Form]:
     """The forms by the instruction `name` whose groups stage both operands of a product, as they
     lie in memory; `sums` are the lengths of the program's sums."""
     loaded = loads(MATRIX[name], 0) and loads(MATRIX[name], 1)
@@ -275,7 +277,7 @@ def _both_staged(p: Program, name: str, sums: frozenset[tuple[int, ...]]) -> Ite
         chunks = Chunks(ahead=ahead, both=True, in_flight=in_flight, by_rows=by_rows)
         made = Matrix(Choices(), name, patch=chunks)
         rows = (replace(BY_ROWS, instruction=loaded[0].name),) if by_rows else ()
-        more = (by_instruction(sums, made), PATCH, *chunk_traits(chunks), *rows)
+        more = (_instruction(sums, made), PATCH, *_traits(chunks), *rows)
         yield _form(p, more, made, OF_BOTH)
 
 
@@ -292,7 +294,7 @@ def _in_runs(p: Program, name: str, every: Sequence[Chunks]) -> Iterator[Form]:
         made = Matrix(choices, name, chunks.parts, chunks, tiles, split, tiled, laid)
         ours = () if tiles is None else (TILES[tiles],)
         stored = chosen({TILED: tiled, LAID: laid, STORED_PARTS: split})
-        more = (by_instruction(sums, made), PATCH, *ours, *stored, *chunk_traits(chunks))
+        more = (_instruction(sums, made), PATCH, *ours, *stored, *_traits(chunks))
         yield _form(p, more, made, of_patches(name, chunks.slices))
 
 
@@ -307,43 +309,25 @@ def _has_long_sums(p: Program) -> bool:
         return False
 
 
-def by_instruction(
-    sums: frozenset[tuple[int, ...]], form: Matrix, grown: Growth = WITHOUT
-) -> Trait:
-    """The trait which says that a form makes products by its instruction, and how much precision
-    they and their sums lose by it, `grown` by an algorithm around them. `sums` are the lengths of
-    the sums inside each other of each kernel. Of parts of sums, which a second kernel adds, the
-    length is a parameter, and what they lose is not known here."""
-    name = form.instruction
-    match form.parts:
-        case Parts.WHOLE:
-            lost = CALLED[name].rounding
-        case Parts.NARROW:
-            lost = lost_narrowed(name)
-        case Parts.HIGH_AND_LOW | Parts.THREE:
-            lost = lost_in_parts(name, form.parts.count)
-    kept = (MATRIX[name], form.parts, form.patch, MOST_SLICES)
-    cut = 0.0 if form.split else lost_in_sums(sums, *kept) * grown.errors
-    word, meaning = name.replace("_", "-"), f"products by the instruction {name}"
-    if cut:
-        meaning += f"; sums lose about {cut:.1e} more"
-    halves = operand_type(name) == HALF and form.parts is not Parts.WHOLE
-    largest = LARGEST[HALF.name] / grown.numbers if halves else inf
-    loses = lost / UNIT * grown.errors
-    return Trait(word, meaning, instruction=name, loses=loses, loses_in_sums=cut, largest=largest)
+def _instruction(sums: Sums, form: Matrix) -> Trait:
+    """The trait which says that a form makes sums of these lengths by its instruction. Of parts of
+    sums, which a second kernel adds, the length is a parameter, and what they lose is not known."""
+    known = frozenset[tuple[int, ...]]() if form.split else sums
+    return by_instruction(known, form.instruction, form.parts, form.patch)
 
 
 EACH = ((False, True), (False, True), Slices, (False, True), (False, True))
 
 
-def differ(chunks: Chunks) -> bool:
-    """False if these choices give the same kernel as simpler ones: `running` matters only for parts
-    of numbers without slices, and `through` only where all sums of a chunk are spelled out."""
-    fresh = chunks.parts.count > 1 and chunks.slices is Slices.NONE
-    return (fresh or not chunks.running) and (chunks.spelled or not chunks.through)
+def of_products(made: ByInstruction) -> tuple[tuple[Trait, ...], Matrix]:
+    """The traits of forms of another family that leave products to be made so, and the choices of
+    this family for these products."""
+    chunks = made.chunks
+    choices = Matrix(Choices(), made.instruction, chunks.parts, chunks)
+    return (made.trait, *_traits(chunks)), choices
 
 
-def chunk_traits(chunks: Chunks) -> tuple[Trait, ...]:
+def _traits(chunks: Chunks) -> tuple[Trait, ...]:
     in_two, in_three = chunks.parts is Parts.HIGH_AND_LOW, chunks.parts is Parts.THREE
     sliced, by_taps = chunks.slices is not Slices.NONE, chunks.slices is Slices.TAPS
     ahead = {trait: chunks.ahead == n for n, trait in SEVERAL_AHEAD.items()}
@@ -352,19 +336,6 @@ def chunk_traits(chunks: Chunks) -> tuple[Trait, ...]:
     parted = {PARTS: in_two, THREE_PARTS: in_three, RUNNING: chunks.running}
     staged = {BOTH: chunks.both, IN_FLIGHT: chunks.in_flight}
     return chosen({**kept, **shared, **parted, **staged})
-
-
-def ways(entry: Entry, given: set[Scalar | Vector]) -> tuple[Parts | None, ...]:
-    """The parts of numbers, of the types `given`, that the instruction `entry` may multiply: first
-    in a way with one product, None where it has none, then in ways with several. Numbers that it
-    multiplies exactly need no parts."""
-    takes = operand_type(entry.name)
-    if takes in (BFLOAT, HALF) and given == {FLOAT}:
-        more = (Parts.THREE,) if takes == BFLOAT else ()
-        return Parts.NARROW, Parts.HIGH_AND_LOW, *more
-    if takes == FLOAT:
-        return Parts.WHOLE, *((Parts.HIGH_AND_LOW,) if entry.rounding else ())
-    return (Parts.WHOLE if takes in given else None,)
 
 
 def _form(p: Program, traits: tuple[Trait, ...], form: Matrix, tuning: Tuning) -> Form:

@@ -36,8 +36,7 @@ from rewrites.engine.stages import stage
 from rewrites.engine.strategy import at, attempt, everywhere, seq, skip
 from rewrites.families.blocked import BLOCKED, Blocked
 from rewrites.families.blocked import TUNING as BLOCKED_TUNING
-from rewrites.families.matrix import Matrix
-from rewrites.families.matrix_products import longest_sums, products_by_instructions, rows_in_lanes
+from rewrites.families.matrix import Matrix, of_products
 from rewrites.families.registers import REGISTERS, Registers
 from rewrites.families.registers import TUNING as REGISTERS_TUNING
 from rewrites.families.winograd import product_kernel
@@ -65,6 +64,7 @@ from rewrites.transforms.epilogue import on_sums, sums_apart
 from rewrites.transforms.matrix_kernels import tidied, transform_kernel
 from rewrites.transforms.tile_transforms import products
 from rewrites.tuning.algorithm_growth import of_algorithms
+from rewrites.tuning.by_instructions import longest_sums, products_by_instructions
 from rewrites.tuning.family import Family, Form, Products, Trait, Tuning, Way, parameter_names
 
 Leaf = Registers | Blocked | Matrix
@@ -249,7 +249,7 @@ def _right_blocks(form: Leaf, deep: int) -> Strategy:
     in which lanes hold them. `deep` is the number of maps over products."""
     dims = labels(products=deep, rows=1, steps=1)
     if isinstance(form, Matrix):
-        in_lanes = in_fragments(rows_in_lanes(form), deep + 2)
+        in_lanes = in_fragments(form.rows, deep + 2)
         laid = reordered(dims, ("rows", "products", "steps"), in_lanes)
         return seq(stored(transform_kernel(deep + 1, VI)), laid)
     blocks = standing(products=deep - 1, rows=1, steps=1).exchange("rows", "steps")
@@ -273,8 +273,9 @@ def _forms(p: Program) -> Iterator[Form]:
     once, _, gauss = CUTS
     (levels, often), algorithm = (gauss, gauss_algorithm()) if _is_complex(p) else (once, seven())
     grown = of_algorithms([algorithm])
-    for traits, leaf, tuning in products_by_instructions(p, longest_sums(p, 2**levels), grown):
-        yield _form(p, tuning, levels, leaf, often, *traits)
+    for made in products_by_instructions(p, longest_sums(p, 2**levels), grown):
+        traits, leaf = of_products(made)
+        yield _form(p, made.tuning, levels, leaf, often, *traits)
 
 
 def _form(p: Program, tuning: Tuning, levels: int, leaf: Leaf, *traits: Trait) -> Form:

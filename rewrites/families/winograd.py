@@ -21,9 +21,8 @@ from rewrites.engine.strategy import attempt, seq, skip
 from rewrites.families.blocked import BLOCKED, Blocked
 from rewrites.families.blocked import TUNING as BLOCKED_TUNING
 from rewrites.families.blocked import kernel as blocked_kernel
-from rewrites.families.matrix import Matrix
+from rewrites.families.matrix import Matrix, of_products
 from rewrites.families.matrix import kernel as matrix_kernel
-from rewrites.families.matrix_products import longest_sums, products_by_instructions, rows_in_lanes
 from rewrites.families.registers import REGISTERS, Registers
 from rewrites.families.registers import TUNING as REGISTERS_TUNING
 from rewrites.families.registers import kernel as registers_kernel
@@ -57,6 +56,7 @@ from rewrites.transforms.tile_transforms import (
     two_stages,
 )
 from rewrites.tuning.algorithm_growth import of_tiles
+from rewrites.tuning.by_instructions import longest_sums, products_by_instructions
 from rewrites.tuning.family import Family, Form, Trait, Tuning, Way, parameter_names
 from rewrites.tuning.family import Products as Made
 from rewrites.tuning.stored_forms import AHEAD, ITEMS, chosen
@@ -158,7 +158,7 @@ def _stages(params: frozenset[str], form: Products, w: Windowed, lanes: Lanes) -
     if isinstance(form, Fused):
         return _fused(form, w)
     if isinstance(form, Matrix):
-        return stored_stages(rows_in_lanes(form), w, Lanes())
+        return stored_stages(form.rows, w, Lanes())
     return stored_stages(form.choices.panel, w, Lanes() if w.own else lanes)
 
 
@@ -217,9 +217,9 @@ def _forms(p: Program) -> Iterator[Form]:
     for m in (2, 4, 6):
         yield _form(p, Winograd(m, None), REGISTERS_TUNING, ELEMENTWISE)
     for m in (2, 4):  # transforms of larger tiles make too much of what instructions lose
-        ways = products_by_instructions(p, longest_sums(p), of_tiles(p, m))
-        for traits, by_instruction, tuning in ways:
-            yield _form(p, Winograd(m, by_instruction), tuning, *traits)
+        for made in products_by_instructions(p, longest_sums(p), of_tiles(p, m)):
+            traits, choices = of_products(made)
+            yield _form(p, Winograd(m, choices), made.tuning, *traits)
 
 
 def _form(p: Program, form: Winograd, tuning: Tuning, *traits: Trait) -> Form:
