@@ -44,8 +44,8 @@ from rewrites.families.all_families import FAMILIES, forms
 from rewrites.tuning.family import Form, one_trait_apart
 
 FEW = 16  # variants: if no more are tried, all forms that are due are derived at first
-PACE, PACE_IN_TURNS = 8.0, 1.0  # variants a second; if none is built while one is measured
-AT_ONCE = 8  # forms that are derived for a round, at least, if so many are due
+PACE, PACE_IN_TURNS = 8.0, 2.0  # variants a second; if none is built while one is measured
+AT_ONCE = 8  # forms like good ones that are derived for a round, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Candidates:
     results: list[Result] = field(default_factory=list)  # of all derivations
     others: dict[Named, Derive] = field(default_factory=dict)  # forms that were not derived yet
     due: deque[Derivation] = field(default_factory=deque)  # derived in any case, in this order
-    at_once: int = AT_ONCE  # of those that are due, in a round
+    at_once: int = 2 * AT_ONCE  # of those that are due, in a round; of those like good ones half
     deriving: Deriving = field(default_factory=Here)
     wanted: int = 0  # with fewer, forms that are neither due nor like good ones are derived, too
     ids: set[str] = field(default_factory=set)
@@ -134,7 +134,7 @@ class Candidates:
         without the outcomes of the `lag` rounds before it. `estimated` tells that outcomes are
         rough estimates of times."""
         budget = expected(options, PACE if lag else PACE_IN_TURNS)
-        self.at_once = max(AT_ONCE, round_size(budget))
+        self.at_once = round_size(budget)
         return search_over(
             self.variants,
             self.memory,
@@ -196,7 +196,8 @@ class Candidates:
             form = self.forms[n].lowered.form
             ranked[form.family].append(form)
         turns = zip_longest(*map(self._kin, ranked.values()))
-        first = islice((name for turn in turns for name in turn if name), AT_ONCE)
+        few = min(AT_ONCE, self.at_once // 2)
+        first = islice((name for turn in turns for name in turn if name), few)
         return [self.others.pop(name) for name in dict.fromkeys(first)]
 
     def next_due(self, count: int) -> list[Derivation]:
