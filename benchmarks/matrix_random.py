@@ -4,14 +4,14 @@ a device.
     python -m benchmarks.matrix_random [--device D] [--count 300] [--jobs N] [--seed S]
         [--time-limit 600] [--out FILE.jsonl] [--family matrix] [--words parts,ahead] [--set K=3]
 
-Forms are those of one family that have all the words asked for. Sizes are drawn at random: odd
-images, strides, dilations, groups, volumes, batches, channels that fill no tile; those that --set
-gives are as given. Each program is lowered in a random form at a random point, and computes on
-small whole numbers, which every instruction of the family multiplies exactly: its results must be
-those of the interpreter to the last bit. (So it is for `--family winograd --words F2 --set K=3`,
-but not for larger tiles, whose transforms round.) Says as it goes how many programs and forms were
-tried, and each that was wrong; with `--out`, each case is a line of that file as soon as it was
-tried.
+Forms are those of one family, by instructions that an H200 has, that have all the words asked for.
+Sizes are drawn at random: odd images, strides, dilations, groups, volumes, batches, channels that
+fill no tile; those that --set gives are as given. Each program is lowered in a random form at a
+random point, and computes on small whole numbers, which every instruction of the family multiplies
+exactly: its results must be those of the interpreter to the last bit. (So it is for `--family
+winograd --words F2 --set K=3`, but not for larger tiles, whose transforms round.) Says as it goes
+how many programs and forms were tried, and each that was wrong; with `--out`, each case is a line
+of that file as soon as it was tried.
 """
 
 import argparse
@@ -92,7 +92,8 @@ class Asked:
 
     def forms(self, p: Program) -> list[Form]:
         """The forms to draw from for a program."""
-        every = (form for form in forms(p, self.family) if form.instructions)
+        known = {*H200.instructions}
+        every = (f for f in forms(p, self.family) if f.instructions and f.instructions <= known)
         return [form for form in every if self.words <= {*form.words}]
 
 

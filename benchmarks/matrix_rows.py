@@ -97,6 +97,7 @@ LYING = {
     "tf32": _way(f"mma-tf32 {AS_THEY_LIE}", "", "tf32", 2e-3),
     "bf16": _way(f"mma-bf16 {AS_THEY_LIE}", "", "bfloat", 1e-2),
 }
+F16X3_OF_TILES = _way("mma-f16 parts", OTHERS, "float", 1e-6)
 BFLOATS = _way(f"mma-bf16 {IN_RUNS}", f"parts {SEVERAL}", "bfloat", 1e-2)
 
 
@@ -117,6 +118,8 @@ def rows() -> Iterator[Row]:
         yield Row(f"vgg-{n}", _text("vgg"), tuple(known[f"vgg-{n}"].sizes), BF16X3)
         sizes_of_layer = tuple(known[f"vgg-{n}"].sizes)
         yield Row(f"winograd-vgg-{n}", _text("vgg"), sizes_of_layer, BY_MMA, family="winograd")
+        name = f"winograd-f16x3-vgg-{n}"
+        yield Row(name, _text("vgg"), sizes_of_layer, F16X3_OF_TILES, family="winograd")
         yield Row(f"f16x3-vgg-{n}", _text("vgg"), tuple(known[f"vgg-{n}"].sizes), F16X3)
         yield Row(f"half-vgg-{n}", HALF_VGG, tuple(known[f"vgg-{n}"].sizes), HALVES)
     for n in VGG[1:]:
