@@ -11,6 +11,8 @@ from codegen.proof.prove import prove
 from codegen.runtime.results import Tried
 from codegen.runtime.session import Session
 from codegen.text_proof.prove_text import prove_texts
+from ir import parse
+from ir.errors import Unsupported
 from ir.instructions.entries.copies import COPIES
 from ir.instructions.entry import Listed
 from ir.instructions.table import ACROSS, DOTS, LOADING, MATRIX, TABLE
@@ -64,11 +66,13 @@ def test_an_instruction_whose_lanes_hold_something_else_is_not_listed(
         ("arm_matrix_ss", "x.s3 * y.s3", "x.s2 * y.s3"),
         ("intel_bf16", "sub_group_shuffle(rows.w, s)", "sub_group_shuffle(rows.z, s)"),
         ("intel_f16", "b.se, b.sf", "b.sf, b.se"),
+        ("ldmatrix_x4_bf16", "8 * m + g, t)", "8 * m + t, g)"),
+        ("ldmatrix_x2_trans_f16", "2 * t + 1, g / 2", "2 * t, g / 2"),
     ],
     ids=[
         "lanes exchanged", "columns exchanged", "r and h exchanged", "half a pair", "a step less",
         "a row twice", "steps and columns exchanged", "a byte twice", "two rows twice",
-        "two steps exchanged",
+        "two steps exchanged", "lanes and words exchanged", "a step of a row twice",
     ],
 )  # fmt: skip
 def test_an_instruction_that_comes_out_wrong_is_not_listed(
@@ -82,3 +86,12 @@ def test_an_instruction_that_comes_out_wrong_is_not_listed(
     if "NVIDIA" in session.device.platform:
         pytest.skip("NVIDIA has the instruction itself: nothing is emulated")
     assert instructions_of(session.device) == ()
+
+
+def test_rows_that_do_not_lie_in_local_memory_are_refused() -> None:
+    p = parse(
+        "f(rows : [[bfloat]256]3) = map(row -> mapLocal(0)(vectorized x -> x, "
+        "ldmatrix_x4_bf16(asVector(8, row))), rows)"
+    )
+    with pytest.raises(Unsupported, match="expected rows that lie together in local memory"):
+        generate(p)

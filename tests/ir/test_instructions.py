@@ -12,9 +12,9 @@ from ir import FLOAT, Array, Instruct, Lit, UserError, Var, Vector, parse, show,
 from ir.core.nodes import Param, Program
 from ir.core.terms import variables
 from ir.core.types import RANGES, Scalar, leaves
-from ir.instructions.entry import Across, Entry
+from ir.instructions.entry import Across, Entry, Loading
 from ir.instructions.fragments import Fragment, as_lanes, as_matrix, held
-from ir.instructions.table import ACROSS, DOTS, MATRIX, TABLE
+from ir.instructions.table import ACROSS, DOTS, LOADING, MATRIX, TABLE
 from ir.meaning.inputs import STORED, shape_of
 from ir.meaning.interpret import evaluate
 from tests.support.assembled import assembles
@@ -308,3 +308,40 @@ def _bytes(random: np.random.Generator, v: Var) -> np.ndarray:
     some = random.integers(least, most + 1, 4)
     ends = random.choice([least, most], 4)
     return np.where(random.random(4) < 0.5, ends, some).astype(STORED[v.type.elem.name])
+
+
+@pytest.mark.parametrize("entry", LOADING.values(), ids=list(LOADING))
+def test_lanes_get_pairs_of_the_rows_that_lanes_give(entry: Loading) -> None:
+    """Lane 4 g + t gets of matrix m what lane 8 m + g gives at 2 t and 2 t + 1; of a transposed
+    one, what lanes 8 m + 2 t and 8 m + 2 t + 1 give at g."""
+    rows = Var("rows", Array(Vector(entry.scalar, 8), 32))
+    program = Program("f", (Param(rows),), Instruct(entry.instruction, (rows,)))
+    assert parse(show(program)) == program
+    given = np.arange(32 * 8, dtype=np.float32).reshape(32, 8) % 251
+    found = np.asarray(evaluate(program, {"rows": given})).astype(np.float32)
+    for lane, m, i in product(range(32), range(found.shape[1] // 2), range(2)):
+        g, t = divmod(lane, 4)
+        right = (
+            given[8 * m + 2 * t + i, g] if "trans" in entry.name else given[8 * m + g, 2 * t + i]
+        )
+        assert found[lane, 2 * m + i] == right
+
+
+@pytest.mark.parametrize("entry", LOADING.values(), ids=list(LOADING))
+def test_a_matrix_is_loaded_as_its_layout_says(entry: Loading) -> None:
+    steps, others = entry.held.sides
+    matrix = Var("matrix", Array(Array(entry.scalar, others), steps))
+    numbers = {"matrix": np.arange(steps * others, dtype=np.float32).reshape(steps, others) % 251}
+    by_it = Program("f", (Param(matrix),), entry.carried_out(matrix))
+    meant = Program("f", (Param(matrix),), as_lanes(entry.held, matrix))
+    assert np.array_equal(
+        np.asarray(evaluate(by_it, numbers)), np.asarray(evaluate(meant, numbers))
+    )
+
+
+def test_loads_of_another_matrix_or_too_few_lanes_are_refused() -> None:
+    entry = LOADING["ldmatrix_x4_bf16"]
+    with pytest.raises(ValueError, match="ldmatrix_x4_bf16: expected two layouts of one matrix"):
+        replace(entry, given=LOADING["ldmatrix_x2_bf16"].given)
+    with pytest.raises(ValueError, match="ldmatrix_x4_bf16: expected layouts over 16 lanes"):
+        replace(entry, lanes=16)
