@@ -28,6 +28,7 @@ from codegen.tree.statements import (
     Store,
     Unroll,
     Value,
+    block,
     gathers,
     kind_of,
     loads,
@@ -87,10 +88,9 @@ class _Sharing:
                 given, made = self.apart(made)
                 done.extend(given)
             if isinstance(s, For):
-                for (before, e), shared in self.found.items():
-                    done.extend(self.computed(e, shared) if before == s.var else ())
+                done.extend(self.computed(s))
             done.append(made)
-        return Block(tuple(done))
+        return block(done)
 
     def statement(self, s: Statement, around: Loops) -> Statement:
         match s:
@@ -116,7 +116,7 @@ class _Sharing:
             if gathers(e):
                 shared = _Shared(self.memory(e, ()), ())
                 self.alone = True
-                before.extend(self.computed(e, shared))
+                before.extend([Declare(shared.memory), self.nest((), [(e, shared)])])
                 e = shared.at({})
             given.append(e)
         return before, replace(s, value=replace(s.value, arguments=tuple(given)))
@@ -145,16 +145,29 @@ class _Sharing:
         name = apart(f"{source}lanes", "_", self.taken)
         return Memory(name, Space.PRIVATE, kind.scalar, prod(shape), shape=shape)
 
-    def computed(self, e: Value, shared: _Shared) -> list[Statement]:
-        """The statements that compute the operand e for all turns of its loops."""
-        named = {loop.var: apart(loop.var, "", self.taken) for loop in shared.loops}
+    def computed(self, before: For) -> list[Statement]:
+        """The statements that compute the operands which are shared by all turns of a loop."""
+        shared = [(e, its) for (name, e), its in self.found.items() if name == before.var]
+        groups: dict[Loops, list[tuple[Value, _Shared]]] = {}
+        for e, its in shared:
+            groups.setdefault(its.loops, []).append((e, its))
+        made = [self.nest(loops, group) for loops, group in groups.items()]
+        return [*(Declare(its.memory) for _, its in shared), *made]
+
+    def nest(self, loops: Loops, group: list[tuple[Value, _Shared]]) -> Statement:
+        """The statement that computes these operands for all turns of the loops."""
+        named = {loop.var: apart(loop.var, "", self.taken) for loop in loops}
         turns: dict[str, Index | int] = {
-            loop.var: var(named[loop.var], 0, loop.count - 1) for loop in shared.loops
+            loop.var: var(named[loop.var], 0, loop.count - 1) for loop in loops
         }
-        made: Statement = Store(shared.memory, shared.at(turns).index, substituted(e, turns))
-        for loop in reversed(shared.loops):
-            made = For(named[loop.var], loop.count, Block((made,)), Unroll.YES)
-        return [Declare(shared.memory), made]
+        made: Statement = Block(
+            tuple(
+                [Store(its.memory, its.at(turns).index, substituted(e, turns)) for e, its in group]
+            )
+        )
+        for loop in reversed(loops):
+            made = For(named[loop.var], loop.count, block([made]), Unroll.YES)
+        return made
 
 
 def _in_bits(e: Value) -> Value:
