@@ -21,7 +21,7 @@ AGAIN = 4  # variants of the known front that are measured again
 ASKED = 4  # variants of the same program, good elsewhere, that are tried first
 HINTS = 48  # variants of other programs, devices and versions that are candidates here
 NEAREST = 4  # programs that are learned from
-LEARNED = 4000  # variants that are learned from
+LEARNED = 1000  # variants that are learned from, of the nearest; of the next, half as many, …
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +110,13 @@ def recalled(
     ranked = [_ranked(filter(suited.right, entries)) for entries in (elsewhere, *near)]
     hints = dict.fromkeys(map(hint_of, in_turns(ranked)))
     here = [[e for e in entries if _on(e, place) and _ran(e)] for entries in (own or same, *near)]
-    share = LEARNED // max(1, sum(map(bool, here)))
+    told = [sampled(entries, LEARNED >> n) for n, entries in enumerate(filter(None, here))]
     return Recalled(
         again=tuple(again),
         tried=frozenset(e.record.variant.id for e in own),
         asked=tuple(map(hint_of, ranked[0][:ASKED])),
         hints=tuple(islice(hints, 0 if own else HINTS)),
-        learned=tuple(e.record for entries in here for e in sampled(entries, share)),
+        learned=tuple(e.record for entries in told for e in entries),
     )
 
 
