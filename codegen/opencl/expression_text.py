@@ -10,13 +10,9 @@ from codegen.index.index import Index
 from codegen.index.substitute import evaluate
 from codegen.memory.narrow_reals import same_bits
 from codegen.memory.unrolled_registers import is_aligned
-from codegen.opencl.address_names import flat
-from codegen.opencl.byte_columns import ROWS, column_of
-from codegen.opencl.byte_pairs import BytePair, byte_pair
-from codegen.opencl.common_guards import in_all_turns
-from codegen.opencl.constant_folding import Folding, folded
-from codegen.opencl.index_text import condition_to_c, needs_64
-from codegen.opencl.integer_text import (
+from codegen.numbers.byte_columns import ROWS, column_of
+from codegen.numbers.byte_pairs import BytePair, byte_pair
+from codegen.numbers.integer_text import (
     WRAPS,
     Division,
     as_signed,
@@ -29,9 +25,13 @@ from codegen.opencl.integer_text import (
     suffix,
     type_text,
 )
-from codegen.opencl.number_functions import NUMBER_FUNCTIONS, named, texts
-from codegen.opencl.number_text import number_text
-from codegen.opencl.operator_text import CHOICE, PRIMARY, SUM, UNARY, cast_text, infix
+from codegen.numbers.number_functions import NUMBER_FUNCTIONS, named, texts
+from codegen.numbers.number_text import number_text
+from codegen.numbers.operator_text import CHOICE, PRIMARY, SUM, UNARY, cast_text, infix
+from codegen.opencl.address_names import flat
+from codegen.opencl.common_guards import in_all_turns
+from codegen.opencl.constant_folding import Folding, folded
+from codegen.opencl.index_text import condition_to_c, needs_64
 from codegen.opencl.place_text import Places, as_const, in_vectors
 from codegen.opencl.text_patterns import Pattern, Varying
 from codegen.tree.statements import (

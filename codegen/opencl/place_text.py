@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from codegen.index.index import Index
 from codegen.index.substitute import evaluate, substitute
 from codegen.memory.unrolled_registers import InMemory, Layout, Registers, is_aligned
+from codegen.numbers.integer_text import in_memory, type_text
 from codegen.opencl.address_names import Naming, flat
 from codegen.opencl.index_text import needs_64
-from codegen.opencl.integer_text import in_memory, type_text
 from codegen.opencl.memory_names import Spellings
 from codegen.opencl.text_patterns import Varying
 from codegen.tree.statements import Kind, Load, Memory, Space

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from math import prod
 
+from codegen.numbers.integer_text import in_memory
+from codegen.numbers.number_text import number_text
 from codegen.opencl.index_text import counter
-from codegen.opencl.integer_text import in_memory
 from codegen.opencl.memory_names import Spellings
-from codegen.opencl.number_text import number_text
 from codegen.opencl.statement_text import AWAIT, Writer
 from codegen.tree.statements import (
     Declare,

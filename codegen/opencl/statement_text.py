@@ -10,11 +10,11 @@ from itertools import product
 from codegen.index.condition import ALWAYS, NEVER, Condition, beyond, both, substitute_in
 from codegen.index.substitute import evaluate
 from codegen.memory.unrolled_registers import InMemory, Layout, Registers, layouts, spelled_loops
+from codegen.numbers.integer_text import type_text
 from codegen.opencl.common_guards import CommonGuards, common_guards, told_apart
 from codegen.opencl.constant_folding import folding
 from codegen.opencl.expression_text import Expressions, Facts
 from codegen.opencl.index_text import counter
-from codegen.opencl.integer_text import type_text
 from codegen.opencl.memory_names import names_in, spellings
 from codegen.opencl.name_addresses import naming
 from codegen.opencl.place_text import Places

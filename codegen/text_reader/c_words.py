@@ -3,7 +3,7 @@ without memory."""
 
 import re
 
-from codegen.opencl.number_functions import NUMBER_FUNCTIONS, number_function
+from codegen.numbers.number_functions import NUMBER_FUNCTIONS, number_function
 from codegen.text_reader.c_syntax import Call, Cast, CExpr, Infix, Name, Negative, Whole
 from codegen.tree.statements import Kind, Space
 

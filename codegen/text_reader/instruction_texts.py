@@ -4,7 +4,7 @@ parsed, but must agree with those of their tables letter by letter."""
 from collections.abc import Iterator
 from itertools import islice
 
-from codegen.opencl.number_functions import number_function, text_of
+from codegen.numbers.number_functions import number_function, text_of
 from ir.core.nodes import Instruction
 from ir.instructions.entries.copies import COPIES
 from ir.instructions.sub_groups import SUB_GROUP

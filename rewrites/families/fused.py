@@ -26,7 +26,6 @@ from rewrites.families.registers import Registers
 from rewrites.families.registers import kernel as by_registers
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.input_patches import patches
-from rewrites.kernels.over_work_items import spread
 from rewrites.kernels.register_block import (
     longest_inside,
     loop_nest,
@@ -34,7 +33,7 @@ from rewrites.kernels.register_block import (
     over,
     split_innermost,
 )
-from rewrites.kernels.work_group import copied, in_rounds, levels
+from rewrites.kernels.work_group import copied, in_rounds, levels, spread
 from rewrites.laws.lower import to_local
 from rewrites.laws.vectors import vectorize_map
 from rewrites.nest.dimensions import Dims, sided

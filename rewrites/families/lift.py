@@ -23,10 +23,10 @@ from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq, skip
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.input_patches import patches
-from rewrites.kernels.over_work_items import spread
 from rewrites.kernels.register_block import loop_nest, over
 from rewrites.kernels.split_reduction import in_parts, made_apart, on_parts
 from rewrites.kernels.vector_width import common, rounded
+from rewrites.kernels.work_group import spread
 from rewrites.laws.lower import to_local, to_parallel, to_seq
 from rewrites.laws.maps import extend_map, split_map
 from rewrites.laws.reductions import partial_reduce, stride_parts

@@ -6,7 +6,7 @@ each work-item."""
 from collections.abc import Callable
 from math import prod
 
-from ir.core.nodes import Expr, Level, Reduce
+from ir.core.nodes import Expr, Level, Map, Reduce
 from ir.core.size import Size
 from ir.core.type_rules import type_of
 from ir.core.types import Array, Type, Vector, depth, leaves
@@ -14,8 +14,7 @@ from rewrites.engine.places import of_array, of_function, of_rest, of_start, of_
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, remembered, seq, skip
-from rewrites.kernels.over_work_items import spread
-from rewrites.kernels.register_block import loop_nest, operand_terms
+from rewrites.kernels.register_block import loop_nest, on_reduction, operand_terms
 from rewrites.laws.lets import let_view
 from rewrites.laws.lower import copy, share, to_local, to_parallel, to_reduce_seq, to_seq
 from rewrites.laws.maps import round_map, split_map
@@ -27,6 +26,22 @@ from rewrites.nest.spine import body, inside
 
 Items = tuple[Size, ...]  # the work-items of a group along each dimension, the innermost first
 Staging = Callable[[Expr], Strategy]  # how an operand of a chunk is staged
+
+
+def spread(levels: tuple[Strategy, ...], reduce: Strategy) -> Strategy:
+    """The strategy that lowers the maps of a spine by `levels`, outermost first, and the reduction
+    inside by `reduce`."""
+
+    def run(e: Expr) -> Rewritten | None:
+        if isinstance(e, Reduce):
+            return reduce(e)
+        if not isinstance(e, Map) or not levels:
+            return skip(e)
+        deeper = attempt(body(inside(spread(levels[1:], reduce))))
+        operand = attempt(of_array(attempt(on_reduction(reduce))))
+        return seq(deeper, operand, levels[0])(e)
+
+    return inside(run)
 
 
 def work_group(dims: int, staged: Staging) -> Strategy:

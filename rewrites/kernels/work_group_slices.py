@@ -14,11 +14,10 @@ from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, seq, skip
-from rewrites.kernels.over_work_items import spread
 from rewrites.kernels.register_block import longest_inside, loop_nest, on_reduction, split_innermost
 from rewrites.kernels.split_reduction import on_parts
 from rewrites.kernels.sums_by_instruction import FUSED, sum_of_parts
-from rewrites.kernels.work_group import Staging, levels, work_group
+from rewrites.kernels.work_group import Staging, levels, spread, work_group
 from rewrites.laws.lets import let_view
 from rewrites.laws.lower import copy_deep, share, to_local, to_seq
 from rewrites.laws.maps import unit_map

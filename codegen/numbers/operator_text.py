@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 
-from codegen.opencl.integer_text import type_text
+from codegen.numbers.integer_text import type_text
 from codegen.tree.statements import Apply, Broadcast, Kind, Value
 from ir.core.type_rules import COMPARISONS
 

@@ -7,7 +7,7 @@ beside each other.
 
 from dataclasses import dataclass
 
-from codegen.opencl.byte_columns import BYTES
+from codegen.numbers.byte_columns import BYTES
 from codegen.tree.statements import Apply, Broadcast, Convert, Kind, Value, kind_of
 
 WIDTHS = frozenset({2, 4, 8, 16})

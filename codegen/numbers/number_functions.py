@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from codegen.opencl.byte_pairs import PAIRED
-from codegen.opencl.integer_text import suffix, type_text
+from codegen.numbers.byte_pairs import PAIRED
+from codegen.numbers.integer_text import suffix, type_text
 from codegen.tree.statements import Kind
 from ir.core.types import RANGES
 

@@ -1,0 +1,1 @@
+"""Numbers and what is done with them, as OpenCL C."""
