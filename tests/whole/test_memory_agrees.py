@@ -75,19 +75,26 @@ def test_random_kernels_take_what_was_inferred(text: str) -> None:
 @st.composite
 def tiles(draw: st.DrawFn) -> str:
     """A strategy for the texts of kernels with tiles of floats or ints in local memory, each made
-    of earlier tiles."""
-    lines = []
+    of an earlier tile or of none. The result depends on all tiles: others are not made."""
+    lines: dict[str, str] = {}
+    reads: dict[str, str] = {}
     made: dict[str, list[str]] = {"0.0": ["row"], "0": []}
     for k in range(draw(st.integers(1, 14))):
         zero = draw(st.sampled_from(sorted(made)))
-        element = draw(st.sampled_from([zero, *(_all_of(zero, t) for t in made[zero][-6:])]))
+        reads[f"t{k}"] = read = draw(st.sampled_from(["", *made[zero][-6:]]))
+        element = _all_of(zero, read) if read else zero
         if draw(st.booleans()):
             element = _in_loop(element, zero, k)
         array = f"generate({draw(st.sampled_from([8, 16, 24, 40]))}, i -> i)"
-        lines.append(f"  let t{k} = toLocal(mapLocal(0)(i -> {element}, {array}))")
+        lines[f"t{k}"] = f"  let t{k} = toLocal(mapLocal(0)(i -> {element}, {array}))"
         made[zero].append(f"t{k}")
-    result = _all_of("0.0", draw(st.sampled_from(made["0.0"])))
-    body = "\n".join([*lines, f"  mapLocal(0)(x -> x + {result}, row)"])
+    results = draw(st.lists(st.sampled_from(made["0.0"]), min_size=1, max_size=3))
+    needed = set(results)
+    for name in reversed(lines):
+        needed |= {reads[name]} if name in needed else set()
+    result = " + ".join(_all_of("0.0", name) for name in results)
+    kept = [line for name, line in lines.items() if name in needed]
+    body = "\n".join([*kept, f"  mapLocal(0)(x -> x + {result}, row)"])
     return f"f(xs : [float]16) = join(mapWorkgroup(0)(row ->\n{body}, split(8, xs)))"
 
 
