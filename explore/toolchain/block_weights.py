@@ -154,3 +154,15 @@ def blocks(nodes: Sequence) -> Iterator[Block]:
                 yield from blocks(otherwise)
             case Loop(body):
                 yield from blocks(body)
+
+
+def loops(nodes: Sequence) -> Iterator[int]:
+    """The numbers of the blocks with which the loops of a tree begin, in order."""
+    for node in nodes:
+        match node:
+            case Branch(_, then, otherwise):
+                yield from loops(then)
+                yield from loops(otherwise)
+            case Loop(body):
+                yield next(blocks(body)).number
+                yield from loops(body)

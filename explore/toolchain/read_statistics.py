@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from explore.toolchain.adreno_code import adreno_code
+
 Counts = tuple[tuple[str, float], ...]
 
 MALI = "SHADER-DB: "
@@ -84,7 +86,9 @@ def of_adreno(printed: str) -> Statistics | None:
     last = [m for m in found if m[1] == found[-1][1]]
     counts = tuple(_named(", ".join(m[2] for m in last), _ADRENO_NAMES))
     earlier = [m.end() for m in found if m[1] != found[-1][1]]
-    return Statistics(counts, 0, 0, printed[max(earlier, default=0) : last[0].start()])
+    before = printed[max(earlier, default=0) : last[0].start()]
+    code = adreno_code(before)
+    return Statistics(counts, code.spills, code.fills, before)
 
 
 def _named(line: str, names: dict[str, str]) -> Iterator[tuple[str, float]]:

@@ -3,7 +3,8 @@ multiply-adds, messages to memory, and the words that these move."""
 
 from collections import Counter
 
-from explore.toolchain.block_weights import UnknownTurns, blocks, weights
+from explore.toolchain.adreno_code import adreno_code
+from explore.toolchain.block_weights import UnknownTurns, blocks, loops, weights
 from explore.toolchain.machine_blocks import machine_blocks
 from explore.toolchain.read_statistics import Counts, Statistics
 from explore.toolchain.sampled_values import Size, items_of
@@ -56,8 +57,19 @@ def _by_share(kernel: Shader, often: dict[int, float], found: Statistics) -> dic
     return {
         "instructions": share * found.count("instructions"),
         "multiply_adds": products,
-        "messages": messages,
+        "messages": messages + _private(kernel, often, found, share),
     }
+
+
+def _private(kernel: Shader, often: dict[int, float], found: Statistics, share: float) -> float:
+    """The messages to private memory of an item by code for Adreno: each is sent as often as the
+    loop around it turns or, if the code does not have the tree's loops, as often as an instruction
+    is carried out on average (`share`)."""
+    code = adreno_code(found.before)
+    turns = [often.get(number, 0.0) for number in loops(kernel.body)]
+    if len(turns) != code.loops:
+        return share * len(code.accesses)
+    return sum(1.0 if a.loop is None else turns[a.loop] for a in code.accesses)
 
 
 def _products(kernel: Shader, often: dict[int, float]) -> float:

@@ -11,6 +11,7 @@ from codegen.plan import Kernel
 from explore.offline.device_rates import RATES
 from explore.offline.time_of_code import code_time
 from explore.results.kernel_code import KernelCode
+from explore.toolchain.adreno_code import adreno_code
 from explore.toolchain.block_weights import UnknownTurns, weights
 from explore.toolchain.machine_blocks import machine_blocks
 from explore.toolchain.offline_devices import DEVICES
@@ -126,6 +127,37 @@ def test_a_work_item_does_what_its_blocks_hold_as_often_as_they_are_carried_out(
     assert done["multiply_adds"] == pytest.approx(3 * 10 * 16 / 64)
     assert done["words"] == pytest.approx(4 * 10 * 16 / 64)
     assert done["sfu"] == 1
+
+
+ADRENO = """Native code for unnamed CL shader (null):
+stp.u32 p[r1.x], r2.x, 2
+{before}l4:
+stp.u32 p[r1.x+8], r0.x, 1
+{label}br p0.x, #l9
+jump #l4
+l9:
+(sy)ldp.u32 r2.x, p[r1.x], 4
+end
+"""
+
+
+def test_accesses_to_private_memory_on_adreno_are_as_frequent_as_their_loop_turns() -> None:
+    text = TEXT.format(turns=10, bound=16, end=TOP).split("\nblock0")[0]
+    alone = dict(work_done(Statistics((), 0, 0, text), (64, 1, 1), (8, 1, 1)))["messages"]
+    for before, label, loops in (("", "", 1), ("", "br p0.x, #l4\n", 1)):
+        printed = text + ADRENO.format(before=before, label=label)
+        code = adreno_code(printed)
+        assert (code.spills, code.fills, code.loops) == (3, 4, loops)
+        assert [a.loop for a in code.accesses] == [None, 0, None]
+        done = dict(work_done(Statistics((), 0, 0, printed), (64, 1, 1), (8, 1, 1)))
+        assert done["messages"] == alone + 1 + 10 + 1
+
+
+def test_an_access_in_a_loop_in_a_loop_on_adreno_belongs_to_the_inner_one() -> None:
+    inner = "l1:\nstp.u32 p[r1.x], r2.x, 1\nl2:\nldp.u32 r2.x, p[r1.x], 1\nbr p0.x, #l2\n"
+    code = adreno_code(ADRENO.format(before=inner, label="br p0.x, #l1\n"))
+    assert [a.loop for a in code.accesses] == [None, 0, 1, 2, None]
+    assert code.loops == 3
 
 
 def test_of_a_kernel_that_was_not_printed_nothing_is_known() -> None:

@@ -240,6 +240,48 @@ def test_a_kernel_is_compiled_for_each_generation(compilers: Compilers, profile:
     assert compile_by(compilers, task) == found  # by the process that compiled both before
 
 
+def holding(count: int) -> str:
+    """A kernel whose work-items hold so many floats at the same time, all through a loop of 50
+    turns."""
+    held = range(count)
+    return "\n".join(
+        [
+            "__attribute__((reqd_work_group_size(8, 1, 1)))",
+            "__kernel void held_(__global const float *xs_, __global float *out_)",
+            "{",
+            "  const int gid0 = get_global_id(0);",
+            *(f"  float a{n} = xs_[gid0 + {n}];" for n in held),
+            "  for (int i = 0; i < 50; ++i) {",
+            "    const float x = xs_[i];",
+            *(f"    a{n} = fma(a{n}, x, {n}.5f);" for n in held),
+            "  }",
+            f"  out_[gid0] = {' + '.join(f'a{n}' for n in held)};",
+            "}\n",
+        ]
+    )
+
+
+def test_registers_that_spill_on_adreno_are_read_in_the_listing(compilers: Compilers) -> None:
+    """An Adreno has 192 registers for a work-item: of 220 floats some spill, and are moved to
+    memory and back in each turn; 20 do not."""
+    if TOOLCHAIN is None:
+        pytest.skip("compilers for Mali and Adreno are not here: run explore toolchain mali")
+    few, many = (
+        compile_by(
+            compilers, CompileKernel(0, holding(n), (64, 1, 1), (8, 1, 1), TOOLCHAIN, "adreno-630")
+        )
+        for n in (20, 220)
+    )
+    assert isinstance(few, KernelCode), few
+    assert (few.spills, few.fills, few.private_bytes) == (0, 0, 0)
+    assert dict(few.done)["messages"] == 20 + 50 + 1
+    assert isinstance(many, KernelCode), many
+    assert many.spills >= 220 - 192
+    assert many.fills >= 220 - 192
+    assert many.private_bytes >= 4 * (220 - 192)
+    assert dict(many.done)["messages"] > 220 + 50 + 1 + 2 * 50 * (220 - 192)
+
+
 # A program that answers each line, in place of the emulator and what it runs.
 ANSWERS = """#!/bin/sh
 while read -r question; do
