@@ -19,12 +19,12 @@ from explore.building.operations import multiplications, scalings
 from explore.files.named_programs import example_text
 from explore.offline.code_kept import key_of
 from explore.report.why_nothing import no_candidate
-from explore.results.kernel_code import KernelCode
+from explore.results.kernel_code import KernelCode, Refusal
 from explore.results.records import Failed, Variant
 from explore.space.derive_form import Derived, derive
 from explore.space.forms_to_derive import tasks
 from explore.space.lowering import bound
-from explore.toolchain.compile_kernel import CompileKernel
+from explore.toolchain.compile_kernel import Compiled, CompileKernel
 from explore.toolchain.toolchain import Toolchain
 from ir.core.nodes import Program
 from ir.errors import IllTyped, Unsupported, UserError
@@ -38,7 +38,7 @@ PROGRAMS = {
 }
 EQUAL = 0.02  # products that differ by less are the plan's
 
-Code = KernelCode | Failed
+Code = Compiled | Failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +250,9 @@ class Attempt:
         """The result, from the code of all kernels."""
         found = [codes[key] for key in self.tasks]
         for each in found:
-            if isinstance(each, Failed):
-                return replace(self.blank, failed=f"{each.stage}: {each.reason}"[:300])
+            match each:
+                case Refusal(words) | Failed(reason=words):
+                    return replace(self.blank, failed=f"build: {words}"[:300])
         assert isinstance(self.text, Text)
         launches = self.text.launches
         made = [codes[key_of(self._task(launch))] for launch in launches]

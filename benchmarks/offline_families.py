@@ -41,8 +41,7 @@ from benchmarks.offline_attempts import (
     Tried,
     tried_from,
 )
-from explore.results.kernel_code import KernelCode
-from explore.toolchain.compile_kernel import CompileKernel, Compilers, compile_by
+from explore.toolchain.compile_kernel import Compiled, CompileKernel, Compilers, compile_by
 from explore.toolchain.offline_devices import DEVICES
 from explore.toolchain.running_program import BUSY
 from explore.toolchain.toolchain import installed
@@ -51,7 +50,7 @@ from rewrites.families.all_families import FAMILIES
 
 AHEAD = 8  # kernels that wait for a compiler while others are generated and proved
 
-Compiling = Pool[CompileKernel, KernelCode]
+Compiling = Pool[CompileKernel, Compiled]
 
 
 def main() -> None:

@@ -1,16 +1,15 @@
-"""The code that compilers made of kernels in earlier runs, kept in the user's record book by the
-kernel's text, its launch and the compiler."""
+"""The code that compilers made of kernels in earlier runs, or their refusals, kept in the user's
+record book by the kernel's text, its launch and the compiler."""
 
 import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from explore.options.stored_fields import Damaged, Fields, loaded
+from explore.options.stored_fields import Damaged, loaded
 from explore.record_book.record_book import RecordBook
-from explore.results.kernel_code import KernelCode, code_from, code_json
-from explore.results.records import Failed
-from explore.toolchain.compile_kernel import CompileKernel
+from explore.results.kernel_code import Refusal, code_from, code_json
+from explore.toolchain.compile_kernel import Compiled, CompileKernel
 from ir.errors import UserError
 
 KEPT = 8  # the form of what is kept, and of how work is counted
@@ -24,7 +23,7 @@ def key_of(task: CompileKernel) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def kept(book: RecordBook | None, task: CompileKernel) -> KernelCode | Failed | None:
+def kept(book: RecordBook | None, task: CompileKernel) -> Compiled | None:
     """The result of a task that the record book has kept; None if it has none, or none that can be
     read."""
     text = None if book is None else book.code(key_of(task))
@@ -32,24 +31,21 @@ def kept(book: RecordBook | None, task: CompileKernel) -> KernelCode | Failed | 
         return None
     try:
         fields = loaded(text, "code")
-        return _failed(fields) if "reason" in fields.values else code_from(fields)
+        refused = "refused" in fields.values
+        return Refusal(fields.text("refused")) if refused else code_from(fields)
     except (Damaged, ValueError):
         return None
 
 
-def keep(book: RecordBook | None, task: CompileKernel, found: KernelCode | Failed) -> None:
-    """Keep the result `found` of a task in the record book, if there is one; not if the task's time
-    was up, or if the book cannot be written."""
-    if book is None or not book.writable or (isinstance(found, Failed) and found.timed_out):
+def keep(book: RecordBook | None, task: CompileKernel, found: Compiled) -> None:
+    """Keep the result `found` of a task in the record book, if there is one that can be written.
+    What is no answer of the compiler, such as a fault of the toolchain, is not of this type."""
+    if book is None or not book.writable:
         return
     said: Mapping[str, Any] = (
-        {"reason": found.reason} if isinstance(found, Failed) else code_json(found)
+        {"refused": found.words} if isinstance(found, Refusal) else code_json(found)
     )
     try:
         book.keep_code(key_of(task), json.dumps(said, allow_nan=False))
     except UserError:
         return
-
-
-def _failed(fields: Fields) -> Failed:
-    return Failed("build", fields.text("reason"))

@@ -5,7 +5,7 @@ from the compiled kernels says anew which variants look best."""
 
 import math
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -16,21 +16,29 @@ from constraints.devices import Profile
 from explore.offline.code_kept import keep, kept
 from explore.offline.device_rates import RATES
 from explore.offline.time_of_code import CodeTime, buffer_bytes, code_time
+from explore.offline.working_compiler import demand_working
 from explore.record_book.record_book import RecordBook
 from explore.results.front import pareto
-from explore.results.kernel_code import KernelCode
+from explore.results.kernel_code import KernelCode, Refusal
 from explore.results.records import Failed, Outcome, Predicted, Record, Variant
 from explore.search.search import Search
 from explore.search.search_over import search_over
-from explore.toolchain.compile_kernel import LIMIT, CompileKernel, Compilers, compile_by
+from explore.toolchain.compile_kernel import (
+    LIMIT,
+    Compiled,
+    CompileKernel,
+    Compilers,
+    compile_by,
+)
 from explore.toolchain.running_program import BUSY
 from explore.toolchain.toolchain import Toolchain
 from explore.workers.pool import Pool
+from ir.text.counted import counted
 
 MEMORY = 4 << 30  # bytes that a compiler may take
 LAUNCH_AGAIN = 10.0  # seconds more than the compiler has, for the worker around it
 
-Found = KernelCode | Failed
+Found = Compiled | Failed
 Took = Callable[[Record], None]
 
 
@@ -38,8 +46,9 @@ Took = Callable[[Record], None]
 class CompileBest:
     """The compiling of a run's best-looking variants for the device with this profile: `most` of
     them, by so many `workers`, each kernel once. `book` is where compiled code is kept (None:
-    nowhere), `late` tells that the time is up, `known` has the kernels compiled so far, and `asked`
-    counts those that were not found in the book."""
+    nowhere), `late` tells that the time is up, `known` has what was found out of kernels so far,
+    `asked` counts those that were compiled here, `recalled` those that were found in the book;
+    `tried` counts variants, and `failures` are those that could not be compiled."""
 
     toolchain: Toolchain
     profile: Profile
@@ -48,11 +57,15 @@ class CompileBest:
     book: RecordBook | None
     late: Callable[[], bool]
     known: dict[Kernel, Found] = field(default_factory=dict)
-    asked: int = 0  # kernels that were compiled here, not found in the book
+    asked: int = 0
+    recalled: int = 0
+    tried: int = 0
+    failures: list[Failed] = field(default_factory=list)
 
     def run(self, records: Sequence[Record], seed: int, took: Took) -> None:
         """Compile those variants of these records that look best, in rounds, and call `took` with a
-        record of each that has its new outcome."""
+        record of each that has its new outcome. Raises a ToolchainFault if the toolchain ceases to
+        work; what was compiled before stays."""
         todo = [r for r in records if isinstance(r.outcome, Predicted) and r.variant.plan]
         variants = [r.variant for r in todo]
         memory = [float(r.memory_bytes or 0) for r in todo]
@@ -60,7 +73,7 @@ class CompileBest:
         search = search_over(variants, memory, "guided", seed, self.most, None, begin, ())
         left = min(self.most, len(todo))
         with ExitStack() as stack:
-            pool: Pool[CompileKernel, KernelCode] = Pool(
+            pool: Pool[CompileKernel, Compiled] = Pool(
                 compile_by,
                 setup=Compilers,
                 workers=self.workers,
@@ -73,14 +86,26 @@ class CompileBest:
                 self._compile(pool, [k for i in chosen for k in running(variants[i])])
                 for i in chosen:
                     outcome = self._outcome(variants[i])
+                    self.tried += 1
+                    self.failures += [outcome] if isinstance(outcome, Failed) else []
                     took(Record(variants[i], outcome, todo[i].elapsed_s, time.time(), 1))
                     search.tell(i, _told(outcome))
                 left -= len(chosen)
 
+    @property
+    def told(self) -> Iterator[str]:
+        """Lines for the user: how many kernels were compiled, and how many variants could not be,
+        with the commonest reason."""
+        yield f"{counted(self.asked, 'kernel')} compiled, {self.recalled} kept before"
+        if self.failures:
+            ((why, count),) = Counter(f.reason for f in self.failures).most_common(1)
+            tried, times = counted(self.tried, "variant"), f" ({count} times)" if count > 1 else ""
+            yield f"{len(self.failures)} of {tried} could not be compiled: {why}{times}"
+
     def _round(self, search: Search, left: int) -> list[int]:
         return (search.next_round() or [])[:left]
 
-    def _compile(self, pool: "Pool[CompileKernel, KernelCode]", launches: Sequence[Kernel]) -> None:
+    def _compile(self, pool: "Pool[CompileKernel, Compiled]", launches: Sequence[Kernel]) -> None:
         """Compile, by the pool, those of the kernels `launches` whose code is not known yet."""
         tasks: list[tuple[Kernel, CompileKernel]] = []
         for launch in dict.fromkeys(launches):
@@ -92,10 +117,16 @@ class CompileBest:
                 tasks.append((launch, task))
             else:
                 self.known[launch] = before
+                self.recalled += 1
         for done in pool.map([task for _, task in tasks]):
-            self.asked += 1
-            self.known[tasks[done.task.number][0]] = done.result
-            keep(self.book, done.task, done.result)
+            found = done.result
+            self.known[tasks[done.task.number][0]] = found
+            if isinstance(found, KernelCode):
+                self.asked += 1
+            else:  # by a toolchain that was broken meanwhile, each would fail
+                demand_working(self.toolchain, self.profile)
+            if not isinstance(found, Failed):
+                keep(self.book, done.task, found)
 
     def _task(self, number: int, launch: Kernel) -> CompileKernel:
         size, group = launch.global_size, launch.local_size
@@ -105,8 +136,11 @@ class CompileBest:
         """The outcome of a variant whose kernels were compiled."""
         found = [self.known[launch] for launch in running(variant)]
         for each in found:
-            if isinstance(each, Failed):
-                return each
+            match each:
+                case Refusal(words, detail):
+                    return Failed("build", words, detail)
+                case Failed():
+                    return each
         code = tuple(each for each in found if isinstance(each, KernelCode))
         times = list(self._times(variant, code))
         if not all(t is not None for t in times):

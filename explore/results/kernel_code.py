@@ -1,4 +1,5 @@
-"""The code that a device's compiler made of a kernel, as numbers; and these as JSON."""
+"""The code that a device's compiler made of a kernel, as numbers, or its words where it refuses the
+kernel; and these as JSON."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -35,6 +36,15 @@ class KernelCode:
     def instructions(self) -> float:
         """The instructions that stand in the code."""
         return dict(self.counts).get("instructions", 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The words in which a device's compiler refuses a kernel. They are about the kernel alone: a
+    fault of the toolchain or the machine is never one."""
+
+    words: str
+    detail: str = ""  # the compiler's log
 
 
 def code_json(code: KernelCode) -> dict[str, Any]:

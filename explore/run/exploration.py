@@ -12,6 +12,7 @@ from explore.measure.front_again import measure_again
 from explore.measure.kept_references import kept_reference
 from explore.measure.reference_worker import reference_in_time
 from explore.offline.compile_best import CompileBest
+from explore.offline.working_compiler import compiler_for
 from explore.options.options import Options
 from explore.peers.peers import measure_peers
 from explore.record_book.recalled import Recalled
@@ -33,7 +34,7 @@ from explore.space.derivations import Derivations
 from explore.space.rough_cost import predicted
 from explore.space.search_domain import narrowing
 from explore.toolchain.offline_devices import DEVICES
-from explore.toolchain.toolchain import installed
+from explore.toolchain.toolchain import ToolchainFault
 from explore.workers.hands import Hands
 from explore.workers.workers import Workers
 from ir.core.nodes import Program
@@ -95,26 +96,29 @@ class Exploration:
     def _compiled(self, clock: RunClock) -> None:
         """Compile the kernels of the best variants by the cost model, if the device's compiler is
         installed."""
-        name, options, note = self.target.profile.name, self.options, self.watch.note
-        if name not in DEVICES or not options.compile:
-            return
-        toolchain = installed()
+        profile, options, note = self.target.profile, self.options, self.watch.note
+        toolchain = compiler_for(profile, options)
         if toolchain is None:
-            note(f"ranked by a cost model alone: `explore toolchain mali` compiles for {name}")
+            if profile.name in DEVICES and options.compile:
+                note(
+                    f"ranked by a cost model: `explore toolchain mali` compiles for {profile.name}"
+                )
             return
         note(f"compiling the {options.compile} variants that look best, by {toolchain.compiler}")
         best = CompileBest(
-            *(toolchain, self.target.profile, options.compile, options.workers),
+            *(toolchain, profile, options.compile, options.workers),
             *(self.books.codes, clock.over),
         )
 
         def took(record: Record) -> None:
             self.store.append([replace(record, elapsed_s=clock.elapsed())])
 
-        best.run(latest(self.store.records()), options.seed, took)
-        note(
-            f"{counted(best.asked, 'kernel')} compiled, {len(best.known) - best.asked} kept before"
-        )
+        try:
+            best.run(latest(self.store.records()), options.seed, took)
+        except ToolchainFault as fault:
+            note(f"no more is compiled: {fault}")
+        for line in best.told:
+            note(line)
 
     def _derived(self, deriving: Derivations) -> Candidates:
         """The candidates with which the run begins. If a device waits for them, the fewer forms are

@@ -8,16 +8,15 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from explore.results.kernel_code import KernelCode
+from explore.results.kernel_code import KernelCode, Refusal
 from explore.results.records import Failed
 from explore.toolchain.offline_devices import DEVICES, OfflineDevice
 from explore.toolchain.own_programs import compiler_program
 from explore.toolchain.read_statistics import Statistics, of_adreno, of_mali
 from explore.toolchain.running_program import RunningProgram
 from explore.toolchain.sampled_values import Size
-from explore.toolchain.toolchain import Said, TookTooLong, Toolchain, emulated
+from explore.toolchain.toolchain import Said, TookTooLong, Toolchain, ToolchainFault, emulated
 from explore.toolchain.work_done import work_done
-from ir.errors import UserError
 
 LIMIT = 120.0  # seconds of processor time a kernel
 MOST_ASKED = 200  # kernels that one process of a compiler compiles
@@ -25,7 +24,10 @@ WARM = "shaders"  # the folder of OpenCL's own functions as they were compiled b
 WARM_UP = "__kernel void nothing(__global float *out) { out[get_global_id(0)] = 1.0f; }\n"
 QUADWORD, DWORD = 16, 4  # bytes
 _KERNEL = re.compile(r"kernel (\w+) private (\d{1,12}) local (\d{1,12}) group (\d{1,9})")
+_REFUSED = re.compile(r"^failed -11$(.*\S.*)", re.M | re.S)  # CL_BUILD_PROGRAM_FAILURE, and the log
 _REGISTERS = 24  # whole registers of four numbers with which an Adreno's waves are all there
+
+Compiled = KernelCode | Refusal  # what a compiler itself says of a kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +88,10 @@ class Compilers:
             self.running.popitem()[1].close()
 
 
-def compile_by(compilers: Compilers, task: CompileKernel) -> KernelCode | Failed:
-    """The code that the device's compiler, one of `compilers`, makes of a kernel, or why it makes
-    none."""
+def compile_by(compilers: Compilers, task: CompileKernel) -> Compiled | Failed:
+    """The code that the device's compiler, one of `compilers`, makes of a kernel, or its refusal.
+    Failed if it gave no answer: for a fault of the toolchain or the machine, a crash, or because
+    its time was up."""
     device, toolchain = DEVICES[task.profile], task.toolchain
     warm = toolchain.folder / WARM / task.profile
     with tempfile.TemporaryDirectory(prefix="convlift-kernel-") as scratch:
@@ -98,16 +101,16 @@ def compile_by(compilers: Compilers, task: CompileKernel) -> KernelCode | Failed
             if not warm.is_dir() and (why := warm_up(toolchain, task.profile, task.limit_s)):
                 return Failed("build", f"the compiler does not start: {why}")
             said = compilers.ask(task, file)
-        except UserError as error:
-            return Failed("build", str(error))
+        except (ToolchainFault, OSError) as error:
+            return Failed("build", f"the toolchain does not work: {error}")
         except TookTooLong as error:
             return Failed("build", f"the compiler {error}", timed_out=True)
         return _code(said, device, task)
 
 
-def compile_kernel(task: CompileKernel) -> KernelCode | Failed:
-    """The code that the device's compiler, started for it, makes of a kernel, or why it makes
-    none."""
+def compile_kernel(task: CompileKernel) -> Compiled | Failed:
+    """The code that the device's compiler, started for it, makes of a kernel, or its refusal;
+    Failed if it gave no answer."""
     compilers = Compilers()
     try:
         return compile_by(compilers, task)
@@ -138,9 +141,11 @@ def warm_up(toolchain: Toolchain, profile: str, limit_s: float) -> str | None:
     return None
 
 
-def _code(said: Said, device: OfflineDevice, task: CompileKernel) -> KernelCode | Failed:
-    """The code of a kernel, read from what the host program and the compiler printed while it was
-    compiled."""
+def _code(said: Said, device: OfflineDevice, task: CompileKernel) -> Compiled | Failed:
+    """The code of a kernel, or the compiler's refusal, read from what the host program and the
+    compiler printed while it was compiled; Failed if that is neither."""
+    if said.status is None and (log := _REFUSED.search(said.out)):
+        return Refusal(_why(said), log[1][-8000:])
     found = of_adreno(said.out) if device.maker == "adreno" else of_mali(said.out)
     facts = _KERNEL.search(said.out)
     if "\nbuilt\n" not in said.out or facts is None or found is None:
@@ -178,5 +183,6 @@ def _why(said: Said) -> str:
     told = [line for line in lines if "error" in line.lower()]
     last = [line for line in lines if line and not line.startswith(("device ", "failed "))]
     if said.status:
-        return (told or [f"the compiler ended with status {said.status}"])[0][:300]
+        words = f"the compiler ended with status {said.status}"
+        return (told or [": ".join([words, *last[-1:]])])[0][:300]
     return (told or last or ["the compiler gave no reason"])[0][:300]

@@ -8,8 +8,14 @@ from pathlib import Path
 
 from explore.files.shipped_text import shipped_text
 from explore.files.whole_files import write_whole
-from explore.toolchain.toolchain import LIBRARIES, PROGRAMS, TookTooLong, Toolchain, emulated
-from ir.errors import UserError
+from explore.toolchain.toolchain import (
+    LIBRARIES,
+    PROGRAMS,
+    TookTooLong,
+    Toolchain,
+    ToolchainFault,
+    emulated,
+)
 
 BUILD_LIMIT = 120.0  # seconds to make a program
 
@@ -21,7 +27,7 @@ def compiler_program(toolchain: Toolchain) -> Path:
 
 def made(toolchain: Toolchain, name: str, text: str) -> Path:
     """The path of the program called `name` that is compiled from this text in C; it is compiled
-    anew only if the text was never compiled before. A UserError if it does not compile."""
+    anew only if the text was never compiled before. A ToolchainFault if it does not compile."""
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     program = toolchain.folder / PROGRAMS / f"{name}-{digest}"
     if program.is_file():
@@ -42,8 +48,9 @@ def made(toolchain: Toolchain, name: str, text: str) -> Path:
         try:
             said = emulated(toolchain, words, BUILD_LIMIT)
         except TookTooLong as error:
-            raise UserError(f"the toolchain does not work here: its C compiler {error}") from error
+            raise ToolchainFault(f"its C compiler {error}") from error
         if said.status or not fresh.is_file():
-            raise UserError(f"the toolchain does not work here: {said.out.strip()[-300:]}")
+            told = " ".join(said.out.split())[-300:] or f"status {said.status}"
+            raise ToolchainFault(f"its C compiler made no program: {told}")
         os.replace(fresh, program)
     return program

@@ -3,12 +3,11 @@ small kernel costs is the start of the compiler, which is thus paid once."""
 
 import os
 import select
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from explore.toolchain.toolchain import MOST, Said, TookTooLong, Toolchain, emulation
+from explore.toolchain.toolchain import MOST, Said, TookTooLong, Toolchain, started
 
 END = b"\nend\n"
 CHUNK = 1 << 16  # bytes
@@ -24,15 +23,7 @@ class RunningProgram:
     def __init__(
         self, toolchain: Toolchain, words: Sequence[str], variables: Mapping[str, str]
     ) -> None:
-        given, environment = emulation(toolchain, words, variables)
-        self._process = subprocess.Popen(
-            given,
-            cwd=toolchain.folder,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,  # what belongs together comes in both
-        )
+        self._process = started(toolchain, words, variables)
         self.asked = 0  # how many questions
 
     def ask(self, question: str, limit_s: float) -> Said:

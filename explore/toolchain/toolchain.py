@@ -47,6 +47,11 @@ class Said:
     status: int | None
 
 
+class ToolchainFault(UserError):
+    """Raised where a toolchain, or the machine under it, does not work; this tells nothing of the
+    kernel that was to be compiled."""
+
+
 class TookTooLong(Exception):
     """Raised where a program was ended because its time was up."""
 
@@ -68,16 +73,26 @@ def installed() -> Toolchain | None:
     return found
 
 
-def emulation(
+def started(
     toolchain: Toolchain, words: Sequence[str], variables: Mapping[str, str]
-) -> tuple[list[str], dict[str, str]]:
-    """The command line and the environment that run a program in the toolchain's emulator: `words`
-    are the program's path and arguments, `variables` its environment besides PATH and HOME."""
+) -> "subprocess.Popen[bytes]":
+    """A process of a program that was started in the toolchain's emulator: `words` are the
+    program's path and arguments, `variables` its environment besides PATH and HOME."""
     emulator = next((e for e in EMULATORS if (toolchain.host / e).is_file()), None)
     if emulator is None:
-        raise UserError(f"{toolchain.folder} has no emulator: install the toolchain again")
+        raise ToolchainFault(f"{toolchain.folder} has no emulator")
     given = [str(toolchain.host / emulator), "-L", str(toolchain.root), *words]
-    return given, {"PATH": os.defpath, "HOME": str(toolchain.folder), **variables}
+    try:
+        return subprocess.Popen(
+            given,
+            cwd=toolchain.folder,
+            env={"PATH": os.defpath, "HOME": str(toolchain.folder), **variables},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,  # what belongs together comes in both
+        )
+    except OSError as error:
+        raise ToolchainFault(f"the toolchain's emulator does not start: {error}") from error
 
 
 def emulated(
@@ -90,15 +105,7 @@ def emulated(
     """The output of a program that is run in the toolchain's emulator: `words` are its path and
     arguments, `variables` its environment besides PATH and HOME, `given_in` its standard input.
     TookTooLong if it does not end in `limit_s` seconds."""
-    given, environment = emulation(toolchain, words, variables or {})
-    with subprocess.Popen(
-        given,
-        cwd=toolchain.folder,
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,  # what belongs together comes in both
-    ) as process:
+    with started(toolchain, words, variables or {}) as process:
         try:
             out, _ = process.communicate(given_in.encode(), limit_s)
         except subprocess.TimeoutExpired:
