@@ -20,7 +20,7 @@ from explore.offline.working_compiler import demand_working
 from explore.record_book.record_book import RecordBook
 from explore.results.front import pareto
 from explore.results.kernel_code import KernelCode, Refusal
-from explore.results.records import Failed, Outcome, Predicted, Record, Variant
+from explore.results.records import Failed, Outcome, Predicted, Record, Variant, latest
 from explore.search.search import Search
 from explore.search.search_over import search_over
 from explore.toolchain.compile_kernel import (
@@ -67,11 +67,12 @@ class CompileBest:
         record of each that has its new outcome. Raises a ToolchainFault if the toolchain ceases to
         work; what was compiled before stays."""
         todo = [r for r in records if isinstance(r.outcome, Predicted) and r.variant.plan]
+        todo = [r for r in todo if not r.round]
         variants = [r.variant for r in todo]
         memory = [float(r.memory_bytes or 0) for r in todo]
-        begin = _promising(todo, max(1, self.most // 2))
+        begin = _promising(todo, max(1, self.left(records) // 2))
         search = search_over(variants, memory, "guided", seed, self.most, None, begin, ())
-        left = min(self.most, len(todo))
+        left = min(self.left(records), len(todo))
         with ExitStack() as stack:
             pool: Pool[CompileKernel, Compiled] = Pool(
                 compile_by,
@@ -91,6 +92,10 @@ class CompileBest:
                     took(Record(variants[i], outcome, todo[i].elapsed_s, time.time(), 1))
                     search.tell(i, _told(outcome))
                 left -= len(chosen)
+
+    def left(self, records: Sequence[Record]) -> int:
+        """The number of variants that are still to be compiled in a run with these records."""
+        return max(0, self.most - sum(1 for r in latest(records) if r.round))
 
     @property
     def told(self) -> Iterator[str]:

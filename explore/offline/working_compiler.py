@@ -6,6 +6,7 @@ from explore.results.kernel_code import KernelCode, Refusal
 from explore.toolchain.compile_kernel import CompileKernel, compile_kernel
 from explore.toolchain.offline_devices import DEVICES
 from explore.toolchain.toolchain import Toolchain, ToolchainFault, installed
+from ir.errors import UserError
 
 SMALL = """__kernel void small(__global const float *restrict xs, __global float *restrict out)
 {
@@ -17,7 +18,17 @@ SMALL = """__kernel void small(__global const float *restrict xs, __global float
 def compiler_for(profile: Profile, options: Options) -> Toolchain | None:
     """The installed toolchain, if a run with these options for the device with this profile is to
     compile kernels; else None."""
-    return installed() if profile.name in DEVICES and options.compile else None
+    return installed() if profile.name in DEVICES and options.to_compile else None
+
+
+def demand_compiled_for(profile: Profile, options: Options) -> None:
+    """Raise a UserError if options ask for variants to be compiled, but for a device that is here,
+    or that no toolchain knows."""
+    if options.compile and profile.name not in DEVICES:
+        raise UserError(
+            "--compile: expected --profile with a device that is not here but compiled for, of "
+            f"{', '.join(DEVICES)}; found {profile.name}"
+        )
 
 
 def demand_working(toolchain: Toolchain, profile: Profile) -> None:

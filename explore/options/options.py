@@ -33,6 +33,7 @@ from ir.errors import UserError
 from ir.text.suggest import no_such
 from rewrites.families.all_families import FAMILIES
 
+COMPILED = 64  # variants, if a run does not say how many
 NAME = re.compile(r"[A-Za-z0-9-]{1,60}")
 MOST_JOBS, MOST_NAMES = 1024, 64
 POOL = 10  # candidates drawn for each variant to be tried
@@ -124,13 +125,14 @@ class Options:
             usual="one a core",
         ),
     )
-    compile: int = field(
-        default=64,
+    compile: int | None = field(
+        default=None,
         metadata=way(
             "--compile",
             whole_from(0),
             "N",
             "with --profile: variants to compile, where the device's compiler is installed",
+            usual=str(COMPILED),
         ),
     )
     strategy: Strategy = field(
@@ -178,7 +180,8 @@ class Options:
         """Refuse options that make no sense, whoever gives them."""
         demand_whole("variants", self.variants, least=1)
         demand_whole("seed", self.seed, least=0)
-        demand_whole("compile", self.compile, least=0)
+        if self.compile is not None:
+            demand_whole("compile", self.compile, least=0)
         if self.jobs is not None:
             demand_whole("jobs", self.jobs, least=1, most=MOST_JOBS)
         if self.max_memory is not None:
@@ -217,6 +220,11 @@ class Options:
         return self.jobs or max(1, len(os.sched_getaffinity(0)))
 
     @property
+    def to_compile(self) -> int:
+        """The number of variants to compile, where a compiler for the device is installed."""
+        return COMPILED if self.compile is None else self.compile
+
+    @property
     def largest_input(self) -> float:
         """The largest absolute value of a number that inputs may hold."""
         return inf if self.largest is None else self.largest
@@ -242,7 +250,7 @@ class Options:
             largest=known.maybe("largest", known.number),
             time_limit=known.maybe("time_limit_s", known.number),
             jobs=known.maybe("jobs", lambda n: known.whole(n, least=1, most=MOST_JOBS)),
-            compile=known.given("compile", known.whole, usual.compile),
+            compile=known.maybe("compile", known.whole),
             strategy=known.given("strategy", lambda n: known.one_of(n, STRATEGIES), usual.strategy),
             against=tuple(map(peer_named, _names(known, "against"))),
             sizes=_sizes(known),
@@ -262,7 +270,7 @@ class Asked(TypedDict, total=False):
     largest: float | str | None
     time_limit: float | str | None
     jobs: int | str | None
-    compile: int | str
+    compile: int | str | None
     strategy: Strategy
     against: str | Sequence[str]
     sizes: Mapping[str, int] | Sequence[str]

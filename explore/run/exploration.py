@@ -99,22 +99,26 @@ class Exploration:
         profile, options, note = self.target.profile, self.options, self.watch.note
         toolchain = compiler_for(profile, options)
         if toolchain is None:
-            if profile.name in DEVICES and options.compile:
+            if profile.name in DEVICES and options.to_compile:
                 note(
                     f"ranked by a cost model: `explore toolchain mali` compiles for {profile.name}"
                 )
             return
-        note(f"compiling the {options.compile} variants that look best, by {toolchain.compiler}")
         best = CompileBest(
-            *(toolchain, profile, options.compile, options.workers),
+            *(toolchain, profile, options.to_compile, options.workers),
             *(self.books.codes, clock.over),
         )
+        records = latest(self.store.records())
+        if not (left := best.left(records)):
+            note(f"{counted(options.to_compile, 'variant')} were compiled before: no more are")
+            return
+        note(f"compiling the {left} variants that look best, by {toolchain.compiler}")
 
         def took(record: Record) -> None:
             self.store.append([replace(record, elapsed_s=clock.elapsed())])
 
         try:
-            best.run(latest(self.store.records()), options.seed, took)
+            best.run(records, options.seed, took)
         except ToolchainFault as fault:
             note(f"no more is compiled: {fault}")
         for line in best.told:

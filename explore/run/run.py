@@ -15,7 +15,7 @@ from explore.export.export_variant import kernel_text
 from explore.files.own_folder import OwnFolder
 from explore.files.whole_files import write_whole
 from explore.measure.front_again import contenders
-from explore.offline.working_compiler import compiler_for, demand_working
+from explore.offline.working_compiler import compiler_for, demand_compiled_for, demand_working
 from explore.options.option_values import demand_one, demand_positive, demand_whole
 from explore.options.options import Options
 from explore.options.units import parse_bytes, parse_seconds
@@ -180,6 +180,7 @@ def start(
     hands = hands or Here()
     begun = time.monotonic() if begun is None else begun
     program = source.program(options)  # mistakes in it come before anything is written
+    demand_compiled_for(target.profile, options)
     environment = replace(environment_of(source, options, target), records=book_of(records))
     with ExitStack() as stack:
         books = stack.enter_context(BookKeeping.begun(records, program, target))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from codegen.runtime.devices import Device
 from explore.__main__ import main
 from explore.results.kernel_code import KernelCode, Refusal
 from explore.results.records import Failed, Predicted, Record
@@ -121,3 +122,25 @@ def test_only_what_the_compiler_said_is_kept(
     status, said = explored("second")
     assert ("0 kernels compiled" in said) == kept
     assert len(compiled(Run(tmp_path / "second").records)) == (0 if kept else 2)
+
+
+def test_a_run_that_goes_on_compiles_no_more_than_was_asked_for(
+    toolchain: Toolchain, explored: Explored, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    behave(toolchain, "crashes rows_")  # of which the records keep nothing
+    explored("first", "--compile", "3")
+    tried = {r.variant.id for r in Run(tmp_path / "first").records if r.round}
+    assert main(["resume", str(tmp_path / "first"), "--no-records"]) == 0
+    assert "3 variants were compiled before: no more are" in capsys.readouterr().err
+    assert {r.variant.id for r in Run(tmp_path / "first").records if r.round} == tried
+
+
+@pytest.mark.parametrize("where", [["--device", "cpu"], ["--profile", "h200"]])
+def test_variants_are_compiled_only_for_devices_that_are_not_here(
+    device: Device, where: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "rows.lift").write_text(ROWS)
+    given = [str(tmp_path / "rows.lift"), *where, "--out", str(tmp_path / "run")]
+    assert main([*given, "--compile", "3"]) == 1
+    assert "--compile: expected --profile with a device that is not here" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
