@@ -6,9 +6,8 @@ vectors of 16 bytes, so that neighbouring work-items copy neighbours."""
 from collections.abc import Sequence
 
 from ir.core.nodes import Expr
-from ir.core.size import Size, exact
 from ir.core.type_rules import type_of
-from ir.core.types import BYTES, Array, Scalar, Type, depth, leaves
+from ir.core.types import BYTES, Scalar, depth, leaves
 from ir.instructions.entry import Entry, Loading
 from ir.instructions.table import LOADING
 from rewrites.analysis.affine_access import Access, Index, NoAccess, Read, array, bind, index, read
@@ -19,7 +18,7 @@ from rewrites.engine.strategy import remembered, seq
 from rewrites.kernels.work_group import Items, flattened, in_rounds
 from rewrites.laws.lower import copy, to_local
 from rewrites.laws.vectors import vectorize_map
-from rewrites.laws.views import join_open, room_inner, split_inner
+from rewrites.laws.views import join_open, room_inner, split_open
 from rewrites.nest.dimensions import operands, reduction
 from rewrites.nest.labels import labels
 from rewrites.nest.named_views import reordered
@@ -27,7 +26,8 @@ from rewrites.nest.spine import inside, nest
 from rewrites.number_laws.precision import operand_type
 
 BYTES_AT_ONCE = 16  # that a work-item copies
-LINES = 8  # rows of which lanes read a piece together
+PIECES = 8  # of so many bytes in a line: together the words that all banks give in a turn
+LINES = 8  # numbers of which lanes read each step together
 
 
 def along_sum(e: Expr, n: int) -> bool:
@@ -85,36 +85,25 @@ def as_it_lies(items: Items, along: bool, ahead: int, in_flight: bool) -> Strate
     `along` the sum, else with rows or columns so. So many chunks `ahead` are copied while one is
     used; if `in_flight`, by copies that are begun and awaited.
 
-    Steps that lie side by side are staged in `pieces` of a vector: a piece of all rows, then the
-    next, so that lanes which read a piece of neighbouring rows read neighbouring words.
+    Rows of steps lie behind each other, with room for a piece after each line of `PIECES`; lines
+    of rows or columns have room for `LINES` numbers. So neighbouring work-items write neighbouring
+    pieces, and lanes that read a piece of neighbouring rows, or of neighbouring steps, read all
+    banks.
     """
 
     def run(e: Expr) -> Rewritten | None:
-        t = type_of(e)
-        if depth(t) > 2:
+        if depth(type_of(e)) > 2:
             return seq(join_open(), of_array(run))(e)
         vector = BYTES_AT_ONCE // _bytes(e)
-        kept = to_local(ahead=ahead, in_flight=in_flight)
-        copied = flattened(2, seq(copy(), vectorize_map(v=vector), inside(in_rounds(items))))
-        if not along:
-            lines = seq(copied, room_inner(n=LINES, level=1), of_array(kept))
-            return reordered(labels("columns", "steps"), ("steps", "columns"), lines)(e)
-        lying = labels("rows", "pieces", "numbers")
-        turned = ("pieces", "rows", "numbers")
-        vectors = flattened(3, seq(copy(), vectorize_map(v=vector), inside(in_rounds(items))))
-        across = reordered(lying.ordered(*turned), lying.names, vectors)
-        room = room_inner(n=exact(LINES, exact(_steps(t), vector)), level=1)
-        parts = reordered(lying, turned, seq(across, room, of_array(kept)))
-        return seq(split_inner(k=vector, level=1), of_array(parts))(e)
+        vectors = seq(copy(), vectorize_map(v=vector), inside(in_rounds(items)))
+        kept = of_array(to_local(ahead=ahead, in_flight=in_flight))
+        if along:
+            lines = of_array(seq(room_inner(n=vector, level=1), kept))
+            return flattened(2, seq(vectors, split_open(k=PIECES * vector), lines))(e)
+        across = seq(flattened(2, vectors), room_inner(n=LINES, level=1), kept)
+        return reordered(labels("columns", "steps"), ("steps", "columns"), across)(e)
 
     return run
-
-
-def _steps(t: Type) -> Size:
-    """The number of steps of a sum in an operand of the type t: the size of each of its rows."""
-    assert isinstance(t, Array)
-    assert isinstance(t.elem, Array)
-    return t.elem.size
 
 
 def _bytes(e: Expr) -> int:

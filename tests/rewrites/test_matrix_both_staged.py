@@ -76,11 +76,13 @@ def test_what_lies_together_is_copied_by_16_bytes() -> None:
         assert text.count("COPY_") == 4
 
 
-def test_lanes_wait_for_no_bank() -> None:
-    p = product("float", 256, 256, 64)
-    words = "mma-tf32 patch ahead both in-flight"
-    for k in (1, 2, 4):
-        assert bank_conflicts(made(p, words, tr=2, sr=2, sc=2, tx=64, k=k)) == 0
+@pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
+@pytest.mark.parametrize("t", INSTRUCTIONS)
+def test_lanes_wait_for_no_bank(t: str, turned: str) -> None:
+    p = product(t, 256, 256, 64, turned=turned)
+    for words in (f"{INSTRUCTIONS[t]} patch {more}".strip() for more in ("both", "both by-rows")):
+        for k in (1, 2, 4) if t != "float" or "by-rows" not in words else ():
+            assert bank_conflicts(made(p, words, tr=2, sr=2, sc=2, tx=64, k=k)) == 0
 
 
 def test_windows_are_refused_in_words() -> None:
