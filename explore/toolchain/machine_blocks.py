@@ -5,8 +5,10 @@ from collections import Counter
 
 BLOCK = re.compile(r"^block(\d+) \{$(.*?)^\}", re.MULTILINE | re.DOTALL)
 _NAME = r"([A-Z][A-Z0-9_]*)(?:\.(v2f16|i\d{1,3}))?"
-_BIFROST = re.compile(rf"^\t([*+])\s+(?:\S+ = )?{_NAME}", re.MULTILINE)
-_VALHALL = re.compile(rf"^   (?:[^=\n]* = )?{_NAME}", re.MULTILINE)
+_BIFROST = re.compile(rf"^\t([*+])\s+(?:\S+ = )?{_NAME}(.*)", re.MULTILINE)
+_VALHALL = re.compile(rf"^   (?:[^=\n]* = )?{_NAME}(.*)", re.MULTILINE)
+# An operand of which both halves are taken: one half for both lanes has `.h00` or `.h11` behind it.
+_BOTH = re.compile(r"(?:r\d+|t[01])(?!\w|\.h00|\.h11)")
 PAIR, WORD = "v2f16", 32  # bits of a word
 MESSAGES = ("LOAD", "STORE", "LD_", "ST_", "ATOM", "BARRIER")
 SHIFTS = ("LSHIFT", "RSHIFT", "ARSHIFT", "LROT", "MUX", "POPCOUNT", "CLZ")
@@ -26,24 +28,25 @@ def machine_blocks(printed: str) -> dict[int, Counter[str]]:
 def _counted(body: str) -> Counter[str]:
     counts = Counter[str]()
     bifrost = _BIFROST.findall(body)
-    for slot, name, kind in bifrost:
+    for slot, name, kind, operands in bifrost:
         counts["tuples"] += slot == "*"
-        counts.update(_of(name, kind))
+        counts.update(_of(name, kind, operands))
     if not bifrost:
-        for name, kind in _VALHALL.findall(body):
-            counts.update(_of(name, kind))
+        for name, kind, operands in _VALHALL.findall(body):
+            counts.update(_of(name, kind, operands))
             counts[_unit(name)] += 1
     return counts
 
 
-def _of(name: str, kind: str) -> dict[str, int]:
+def _of(name: str, kind: str, operands: str) -> dict[str, int]:
     """The amounts by which an instruction of this name, on numbers of this kind, raises the counts,
-    by their names."""
+    by their names. An instruction on a pair of halves that takes one half of each operand for both
+    lanes makes one result twice."""
     if name == "NOP":
         return {}
     found = {"instructions": 1}
     if name.startswith("FMA"):
-        found["multiply_adds"] = 2 if kind == PAIR else 1
+        found["multiply_adds"] = 2 if kind == PAIR and _BOTH.search(operands) else 1
     if name.startswith(MESSAGES):
         bits = int(kind[1:]) if kind.startswith("i") else WORD
         found |= {"messages": 1, "words": max(1, bits // WORD)}

@@ -173,6 +173,28 @@ def test_tuples_of_bifrost_are_counted_by_their_first_slots() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("operands", "products"),
+    [
+        ("r11.h00, r9.h00, r7.h00", 1),
+        ("r11.h11, r9.h00, t.neg", 1),
+        ("^r11.h11, ^r9.h00, u256.neg", 1),
+        ("r14.h00, r12, t.neg", 2),
+        ("r14.h00, r12.h00, t0", 2),
+        ("^r9.h00, r11.h10, ^r14", 2),
+        ("r9.h00.neg, r11.h00, ^r14.neg", 2),
+    ],
+)
+def test_an_instruction_on_halves_makes_two_products_if_their_operands_differ(
+    operands: str, products: int
+) -> None:
+    """In a loop Mesa's compiler for Mali makes sums of halves one by one, each in both lanes of an
+    instruction."""
+    for line in (f"\t*    r6 = FMA.v2f16 {operands}", f"   r6 = FMA.v2f16.wait2 {operands}"):
+        found = machine_blocks(f"\nblock0 {{\n{line}\n}}\n")
+        assert found[0]["multiply_adds"] == products
+
+
 @pytest.mark.parametrize("name", sorted(LAWS))
 def test_laws_of_values_keep_to_32_bits(name: str) -> None:
     """For random operands of 32 bits, each law's result fits into 32 bits, and equals the law's

@@ -282,6 +282,41 @@ def test_registers_that_spill_on_adreno_are_read_in_the_listing(compilers: Compi
     assert dict(many.done)["messages"] > 220 + 50 + 1 + 2 * 50 * (220 - 192)
 
 
+HALVES = """#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+__attribute__((reqd_work_group_size(8, 1, 1)))
+__kernel void halves_(__global const half *xs_, __global const half *ys_, __global half *out_)
+{{
+  const int gid0 = get_global_id(0);
+  half4 acc = (half4)(0.0h);
+  for (int i = 0; i < 50; ++i) {{
+    const half4 y = *(const __global half4 *)(ys_ + 4 * i);
+    const half4 z = *(const __global half4 *)(ys_ + 4 * i + 200);
+    const half a = xs_[i], b = xs_[gid0 + i];
+    acc = {sum};
+  }}
+  *(__global half4 *)(out_ + 4 * gid0) = acc;
+}}
+"""
+
+
+@pytest.mark.parametrize("profile", ["mali-g72", "mali-g52", "mali-g57", "mali-g610"])
+@pytest.mark.parametrize(
+    "value",
+    ["fma((half4)(b), z, fma((half4)(a), y, acc))", "acc + fma((half4)(b), z, (half4)(a) * y)"],
+)
+def test_products_of_halves_are_counted_in_pairs_and_one_by_one(
+    compilers: Compilers, profile: str, value: str
+) -> None:
+    """Sums round a loop are made one by one, those of a turn in pairs; what is counted in the
+    machine's instructions are the products either way."""
+    if TOOLCHAIN is None:
+        pytest.skip("compilers for Mali and Adreno are not here: run explore toolchain mali")
+    text = HALVES.format(sum=value)
+    found = compile_by(compilers, CompileKernel(0, text, (64, 1, 1), (8, 1, 1), TOOLCHAIN, profile))
+    assert isinstance(found, KernelCode), found
+    assert dict(found.done)["multiply_adds"] == dict(found.done)["products"] == 50 * 8
+
+
 # A program that answers each line, in place of the emulator and what it runs.
 ANSWERS = """#!/bin/sh
 while read -r question; do
