@@ -63,9 +63,11 @@ class Compilers:
 
     def _first(self, task: CompileKernel, file: Path) -> Said:
         """The words of a compiler that is started for this question. OpenCL's functions are read
-        from a copy, since compilers write what they look up."""
+        from a copy, since compilers write what they look up, and may do so while it is removed."""
         toolchain = task.toolchain
-        with tempfile.TemporaryDirectory(prefix="convlift-kernel-") as scratch:
+        with tempfile.TemporaryDirectory(
+            prefix="convlift-kernel-", ignore_cleanup_errors=True
+        ) as scratch:
             shaders = Path(scratch) / WARM
             shutil.copytree(toolchain.folder / WARM / task.profile, shaders)
             variables = DEVICES[task.profile].variables(toolchain, str(shaders))
