@@ -14,8 +14,7 @@ import pytest
 
 from constraints.devices import PROFILES
 from explore.options.stored_fields import Damaged, Fields
-from explore.results.kernel_code import KernelCode, code_from, code_json
-from explore.results.records import Failed
+from explore.results.kernel_code import KernelCode, Refusal, code_from, code_json
 from explore.toolchain.compile_kernel import CompileKernel, Compilers, compile_by
 from explore.toolchain.deb_file import MAGIC, unpack
 from explore.toolchain.install import SUMS, checked, remove
@@ -235,8 +234,8 @@ def test_a_kernel_is_compiled_for_each_generation(compilers: Compilers, profile:
     assert dict(found.done)["multiply_adds"] == 1
     assert dict(found.done)["messages"] == 2
     wrong = compile_by(compilers, replace(task, text=SCALE.replace("fma", "fmad")))
-    assert isinstance(wrong, Failed)
-    assert "fmad" in wrong.reason
+    assert isinstance(wrong, Refusal)
+    assert "fmad" in wrong.words
     assert compile_by(compilers, task) == found  # by the process that compiled both before
 
 
