@@ -1,24 +1,35 @@
 """The toolchain in the user's cache: fetched, unpacked, and removed.
 
-One folder serves Mali and Adreno: both compilers are in one library of Mesa's. It is complete when
-its `toolchain.json` is there, which is written last.
+One folder serves Mali and Adreno: both compilers are in one library of Mesa's. It is made beside
+its place and put there when it has compiled a kernel; a toolchain that was there stays until then.
 """
 
 import hashlib
 import json
+import os
 import platform
 import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+from explore.files.made_beside import made_beside, put, take_away
 from explore.files.whole_files import write_whole
 from explore.options.units import show_bytes
+from explore.toolchain.compile_kernel import LIMIT, WARM, warm_up
 from explore.toolchain.deb_file import unpack
-from explore.toolchain.own_programs import compiler_program
 from explore.toolchain.private_apt import PackageFile, PrivateApt
-from explore.toolchain.toolchain import LIBRARIES, TOLD, VARIABLE, Toolchain, place
+from explore.toolchain.toolchain import (
+    LIBRARIES,
+    PROGRAMS,
+    TOLD,
+    VARIABLE,
+    Toolchain,
+    ToolchainFault,
+    place,
+)
 from ir.errors import UserError
 from ir.text.counted import counted
 
@@ -41,6 +52,9 @@ NOT_OF_GUEST = re.compile(
 )
 SUMS = "SHA256SUMS"
 UNPACKED = 2.5  # about: bytes that are kept of a byte of packages
+LISTED = re.compile(r"([0-9a-f]{64}) [ *]([^/\0]+\.deb)")
+OURS = ("host", "root", PROGRAMS, WARM, TOLD, "nothing.cl")  # in the folder of a toolchain
+TRIED = ("mali-g72", "adreno-630")  # a device of each driver
 VERSION = re.compile(r"mesa-opencl-icd_([^_]+)_")
 
 Say = Callable[[str], None]
@@ -48,19 +62,27 @@ Say = Callable[[str], None]
 
 def install(source: Path | None, say: Say) -> Toolchain:
     """The toolchain, made anew: its packages come from the machine's mirror, or from the folder
-    `source` that `fetch` made elsewhere."""
+    `source` that `fetch` made elsewhere. If it cannot be made, the one that was there stays."""
     _demand_host()
-    with tempfile.TemporaryDirectory(prefix="convlift-toolchain-") as scratch:
-        folder = fetch(Path(scratch), say) if source is None else source
+    _demand_ours(place())
+    with made_beside(place()) as fresh:
+        folder = fetch(fresh.with_name("packages"), say) if source is None else source
         packages = checked(folder)
+        _demand_whole(packages, folder)
         size = sum(p.stat().st_size for p in packages)
         say(f"unpacking {counted(len(packages), 'package')} ({show_bytes(size)}) in {place()}")
-        remove()
-        return _made(packages, _identity(folder), say)
+        made = _made(packages, _identity(folder), fresh, say)
+        _demand_ours(place())  # it took a while
+        put(made.folder, place())
+    return replace(made, folder=place())
 
 
 def fetch(folder: Path, say: Say) -> Path:
     """The folder, filled with the toolchain's packages and their checksums."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder} is no folder for packages: {error.strerror}") from error
     with tempfile.TemporaryDirectory(prefix="convlift-apt-") as scratch:
         apt = PrivateApt(Path(scratch), RELEASE, (GUEST, HOST))
         apt.update()
@@ -71,7 +93,6 @@ def fetch(folder: Path, say: Say) -> Path:
             f"about {show_bytes(int(UNPACKED * size))} unpacked"
         )
         archives = apt.download(PACKAGES)
-        folder.mkdir(parents=True, exist_ok=True)
         sums = [f"{_sha256(file)}  {file.name}\n" for file in _downloaded(archives, needed)]
         for line in sums:
             name = line.split()[1]
@@ -101,40 +122,64 @@ def checked(folder: Path) -> list[Path]:
         raise UserError(f"{folder} holds no toolchain: it has no {SUMS}") from error
     found = []
     for line in lines:
-        digest, _, name = line.partition("  ")
-        file = folder / Path(name).name
+        if not (listed := LISTED.fullmatch(line)):
+            raise UserError(
+                f"{folder / SUMS}: expected a checksum and the name of a package, "
+                f"found {line!a:.90}"
+            )
+        digest, file = listed[1], folder / listed[2]
         if not file.is_file() or _sha256(file) != digest:
             raise UserError(f"{file} is missing, or its checksum is not the one in {SUMS}")
         found.append(file)
     return found
 
 
+def _demand_whole(packages: list[Path], folder: Path) -> None:
+    """Raise a UserError unless all that a toolchain begins with are among a folder's packages."""
+    there = {p.name.partition("_")[0] for p in packages}
+    if missing := [name for p in PACKAGES if (name := p.partition(":")[0]) not in there]:
+        found = counted(len(packages), "other package") if packages else "an empty list"
+        raise UserError(
+            f"{folder} holds no whole toolchain: expected {', '.join(missing)} in its {SUMS}, "
+            f"found {found}; `explore toolchain mali --save FOLDER` fetches all"
+        )
+
+
 def remove() -> bool:
     """Remove the toolchain; True if there was one. A UserError if the folder in its place holds
     something else, which stays."""
-    if not place().exists():
+    _demand_ours(place())
+    if not place().resolve().parent.is_dir():
         return False
-    if not _is_ours(place()):
+    with made_beside(place()) as fresh:
+        return take_away(fresh, place()).exists()
+
+
+def _demand_ours(folder: Path) -> None:
+    """Raise a UserError if there is something at the path `folder` that is no toolchain."""
+    if os.path.exists(folder) and not _is_ours(folder):
         raise UserError(
-            f"{place()} is no toolchain, so it stays: expected an empty folder, one that does not "
+            f"{folder} is no toolchain, so it stays: expected an empty folder, one that does not "
             f"exist, or a toolchain; name another one by {VARIABLE}"
         )
-    shutil.rmtree(place())
-    return True
 
 
 def _is_ours(folder: Path) -> bool:
     """True if a folder is empty, or holds a toolchain or a part of one."""
     parts = (folder / TOLD, folder / "root" / LIBRARIES, folder / "host" / "usr")
-    return folder.is_dir() and (not any(folder.iterdir()) or any(p.exists() for p in parts))
+    try:
+        names = {p.name for p in folder.iterdir()}
+    except OSError:
+        return False
+    return not names or any(p.exists() for p in parts) or {PROGRAMS} <= names <= {*OURS}
 
 
-def _made(packages: list[Path], identity: str, say: Say) -> Toolchain:
-    """The toolchain that these packages are unpacked to, in its place, with our own program
-    compiled by it, which shows that it works; `identity` is the toolchain's name, and `say` prints
-    messages."""
+def _made(packages: list[Path], identity: str, folder: Path, say: Say) -> Toolchain:
+    """The toolchain that these packages are unpacked to, in a folder; it has compiled our own
+    program and a kernel, which shows that it works. `identity` is the toolchain's name, and `say`
+    prints messages."""
     named = next((m[1] for p in packages if (m := VERSION.match(p.name))), "of unknown version")
-    made = Toolchain(place(), identity, f"Mesa {named.split('%')[0].split('-')[0]}")
+    made = Toolchain(folder, identity, f"Mesa {named.split('%')[0].split('-')[0]}")
     for package in packages:
         if package.name.endswith(f"_{HOST}.deb"):
             unpack(package, made.host, NOT_OF_HOST)
@@ -142,10 +187,23 @@ def _made(packages: list[Path], identity: str, say: Say) -> Toolchain:
             unpack(package, made.root, NOT_OF_GUEST)
     if not (made.root / "lib").exists():
         (made.root / "lib").symlink_to("usr/lib")
-    compiler_program(made)
+    say("trying it")
+    for profile in TRIED:
+        _demand_working(made, profile)
     told = {"identity": made.identity, "compiler": made.compiler}
     write_whole(made.folder / TOLD, json.dumps(told, indent=1) + "\n")
     return made
+
+
+def _demand_working(made: Toolchain, profile: str) -> None:
+    """Raise a UserError unless a toolchain that was just made compiles OpenCL's own functions for
+    the device with this profile; what it makes of them is kept."""
+    try:
+        why = warm_up(made, profile, LIMIT)
+    except (ToolchainFault, OSError) as error:
+        why = str(error)
+    if why:
+        raise UserError(f"these packages make no toolchain that works for {profile}: {why}")
 
 
 def _demand_host() -> None:

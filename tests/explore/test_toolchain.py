@@ -4,20 +4,22 @@ is compiled for each generation of devices."""
 
 import hashlib
 import io
+import os
 import re
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from constraints.devices import PROFILES
+from explore.files.made_beside import MARK, made_beside, put
 from explore.options.stored_fields import Damaged, Fields
 from explore.results.kernel_code import KernelCode, Refusal, code_from, code_json
 from explore.toolchain.compile_kernel import CompileKernel, Compilers, compile_by
 from explore.toolchain.deb_file import MAGIC, unpack
-from explore.toolchain.install import SUMS, checked, remove
+from explore.toolchain.install import PACKAGES, SUMS, checked, fetch, install, remove
 from explore.toolchain.offline_devices import DEVICES
 from explore.toolchain.private_apt import mirrors
 from explore.toolchain.read_statistics import of_adreno, of_mali
@@ -31,6 +33,7 @@ from explore.toolchain.toolchain import (
     installed,
 )
 from ir.errors import UserError
+from tests.support.played_toolchain import played_toolchain
 
 NOTHING = re.compile(r"unwanted/")
 TOOLCHAIN = installed()  # the user's, asked for before tests get a cache of their own
@@ -104,6 +107,77 @@ def test_a_folder_of_packages_must_be_as_its_checksums_say(tmp_path: Path) -> No
         checked(tmp_path)
 
 
+def saved(folder: Path, names: Sequence[str]) -> Path:
+    """A folder of packages with these names, which hold nothing of use, and their checksums."""
+    folder.mkdir()
+    made = [package(folder, f"{name}_1_arm64.deb", {"usr/nothing": b""}, {}) for name in names]
+    sums = [f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {p.name}\n" for p in made]
+    (folder / SUMS).write_text("".join(sums))
+    return folder
+
+
+NAMES = [name.partition(":")[0] for name in PACKAGES]
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ([], "found an empty list"),
+        (["tcc"], "expected mesa-opencl-icd, .* found 1 other package"),
+        (NAMES, "make no toolchain that works for mali-g72: .* has no emulator"),
+    ],
+)
+def test_a_toolchain_stays_until_another_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: list[str], words: str
+) -> None:
+    before = played_toolchain(tmp_path / "cache/toolchain")
+    monkeypatch.setenv(VARIABLE, str(before.folder))
+    with pytest.raises(UserError, match=words):
+        install(saved(tmp_path / "saved", names), print)
+    assert installed() == before
+    assert [p.name for p in before.folder.parent.iterdir()] == ["toolchain"]
+    assert remove()
+    assert [*before.folder.parent.iterdir()] == []
+
+
+def test_a_list_that_is_not_one_of_checksums_is_refused(tmp_path: Path) -> None:
+    (tmp_path / SUMS).write_text("abc\n")
+    with pytest.raises(UserError, match="expected a checksum and the name of a package, found"):
+        checked(tmp_path)
+
+
+def test_what_a_maker_that_was_killed_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    left = tmp_path / f"place{MARK}1"
+    (left / "fresh").mkdir(parents=True)
+    with made_beside(tmp_path / "place") as one:
+        one.mkdir()
+        assert not left.exists()
+        with made_beside(tmp_path / "place") as other:
+            assert one.exists()
+            other.mkdir()
+            (other / "new").touch()
+            put(other, tmp_path / "place")
+        assert one.exists()
+    assert [p.name for p in tmp_path.iterdir()] == ["place"]
+    assert (tmp_path / "place/new").exists()
+
+
+def test_what_an_older_install_left_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "toolchain"))
+    for part in ("root/usr/share", "programs"):
+        (tmp_path / "toolchain" / part).mkdir(parents=True)
+    assert remove()
+
+
+def test_packages_are_not_saved_to_a_file(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("all my work")
+    with pytest.raises(UserError, match="is no folder for packages: File exists"):
+        fetch(tmp_path / "mine", print)
+    assert (tmp_path / "mine").read_text() == "all my work"
+
+
 def test_a_folder_without_checksums_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no toolchain"):
         checked(tmp_path)
@@ -129,6 +203,26 @@ def test_mirrors_are_found_in_both_forms_of_sources() -> None:
     one = "deb [arch=amd64] http://a.example/debian stable main\ndeb-src http://b.example/debian x"
     two = "Types: deb\nURIs: http://c.example/debian http://d.example/debian-security\n"
     assert [*mirrors([one, two])] == ["http://a.example/debian", "http://c.example/debian"]
+
+
+APT = """#!/bin/sh
+echo "E: Failed to fetch http://a.example/debian  Temporary failure resolving 'a.example'" >&2
+echo "E: Some index files failed to download." >&2
+exit 100
+"""
+
+
+def test_where_no_network_is_the_message_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sources.list").write_text("deb http://a.example/debian stable main\n")
+    (tmp_path / "apt-get").write_text(APT)
+    (tmp_path / "apt-get").chmod(0o755)
+    monkeypatch.setattr("explore.toolchain.private_apt.SOURCES", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    words = "over the network: .* Temporary failure resolving 'a.example'. .* by --from"
+    with pytest.raises(UserError, match=words):
+        fetch(tmp_path / "saved", print)
 
 
 BIFROST = """SHADER-DB: MESA_SHADER_KERNEL shader: 93 inst, 77 tuples, 0:0 spills:fills
