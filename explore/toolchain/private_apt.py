@@ -53,7 +53,7 @@ class PrivateApt:
         signed = f"[signed-by={KEYS}] " if KEYS.exists() else ""
         line = f"deb {signed}{mirror} {self.release} main\n"
         (self.root / "sources.list").write_text(line)
-        self._run("apt-get", "update")
+        self._fetched("apt-get", "update")
 
     def files(self, packages: Sequence[str]) -> list[PackageFile]:
         """The files of packages and of all packages that they need, as the release's index has
@@ -70,8 +70,19 @@ class PrivateApt:
     def download(self, packages: Sequence[str]) -> Path:
         """The folder that holds the files of packages and of all that they need, downloaded and
         checked."""
-        self._run("apt-get", "install", "--download-only", *packages)
+        self._fetched("apt-get", "install", "--download-only", *packages)
         return self.root / "archives"
+
+    def _fetched(self, *words: str) -> None:
+        """Run a command of apt that needs the network."""
+        try:
+            self._run(*words)
+        except UserError as error:
+            raise UserError(
+                f"packages cannot be had over the network: {error}. Where there is none, give a "
+                "folder of packages by --from, which `explore toolchain mali --save FOLDER` wrote "
+                "on another machine"
+            ) from error
 
     def _run(self, *words: str) -> str:
         try:
@@ -83,11 +94,13 @@ class PrivateApt:
                 stdin=subprocess.DEVNULL,
                 check=False,
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except OSError as error:
             raise UserError(f"apt could not be asked: {error}") from error
+        except subprocess.TimeoutExpired:
+            raise UserError(f"{' '.join(words[:2])} took longer than {PATIENCE:g} s") from None
         if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["it gave no reason"])[-1]
-            raise UserError(f"{' '.join(words[:2])} failed: {last}")
+            told = re.findall(r"^E: (.*)", done.stderr, re.M) or ["it gave no reason"]
+            raise UserError(f"{' '.join(words[:2])} failed: {' '.join(told[0].split())}")
         return done.stdout
 
     def _options(self) -> Iterator[str]:
@@ -106,6 +119,10 @@ class PrivateApt:
             "Acquire::IndexTargets::deb::DEP-11-icons-small::DefaultEnabled": "false",
             "Acquire::IndexTargets::deb::DEP-11-icons::DefaultEnabled": "false",
             "APT::Sandbox::User": "",
+            "APT::Update::Error-Mode": "any",  # else an index that cannot be had is a warning
+            "Acquire::Retries": "2",
+            "Acquire::http::Timeout": "30",
+            "Acquire::https::Timeout": "30",
             "Debug::NoLocking": "true",
         }
         for name, value in settings.items():
