@@ -181,6 +181,7 @@ def device_from(fields: Fields) -> Device:
         kind=fields.one_of("kind", ("gpu", "cpu", "other")),
         library="",
         **{name: fields.whole(name) for name in (*wholes, *more)},  # type: ignore[arg-type]
-        **{name: fields.text(name) for name in ("name", "platform", "version", "driver")},  # type: ignore[arg-type]
+        **{name: fields.line(name) for name in ("name", "platform")},  # type: ignore[arg-type]
+        **{name: fields.line(name, may_be_empty=True) for name in ("version", "driver")},  # type: ignore[arg-type]
         **{name: fields.flag(name) for name in ("local_is_dedicated", "half", "simulator")},  # type: ignore[arg-type]
     )

@@ -29,12 +29,13 @@ PLAIN = re.compile(r"[^a-z0-9]+")
 @dataclass(frozen=True, slots=True)
 class Absorbed:
     """A run that was made of a file of results: its device, how many of its variants were measured,
-    and how many failed for each reason."""
+    how many failed for each reason, and True if the file's last line was cut off."""
 
     run: Run
     device: Device
     measured: int
     failed: Counter[str]
+    cut_off: bool
 
     @property
     def lines(self) -> list[str]:
@@ -43,6 +44,11 @@ class Absorbed:
         told = [f"{self.device.name} ({self.device.platform}, driver {self.device.driver})"]
         told.append(f"{counted(self.measured, 'variant')} ran there with right results")
         told += [f"{counted(n, 'variant')} failed: {why}" for why, n in self.failed.most_common()]
+        if self.cut_off:
+            told.append(
+                "the file's last line was cut off and is left out: a new start of the bundle"
+            )
+            told[-1] += " on the board goes on there"
         return told
 
 
@@ -68,7 +74,7 @@ def absorb(folder: Path, file: Path, out: Path | None = None) -> Absorbed:
     with Store.create(place, environment) as store:
         store.append(made)
     failed = _failures(made)
-    return Absorbed(Run(place), device, len(made) - failed.total(), failed)
+    return Absorbed(Run(place), device, len(made) - failed.total(), failed, claims.cut_off)
 
 
 def _failures(made: Iterable[Record]) -> Counter[str]:

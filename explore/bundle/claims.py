@@ -2,7 +2,7 @@
 variant. It may come from anybody: each value is checked, and nothing of it is run."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,16 +65,21 @@ class DidNot:
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """All claims of a file: on the device, and on each variant once."""
+    """All claims of a file: on the device, and on each variant once. `cut_off` tells that its last
+    line ends before its end, as if the board had stopped there; this line is left out."""
 
     host: Host
     variants: tuple[Ran | DidNot, ...]
+    cut_off: bool = False
 
 
 def claims_in(file: Path) -> Claims:
     """The claims of a file; raises a UserError for one that is no file of results."""
     hosts, found = list[Host](), dict[str, Ran | DidNot]()
-    for number, line in enumerate(_lines(file), 1):
+    lines, rest = _lines(file)
+    if whole := _is_whole(rest):
+        lines.append(rest)
+    for number, line in enumerate(lines, 1):
         fields = loaded(line, f"{file}, line {number}", LINE)
         if "bundle" in fields.values:
             hosts.append(_host(fields))
@@ -87,7 +92,16 @@ def claims_in(file: Path) -> Claims:
         what = "a line of the device" if not hosts else "a variant"
         raise Damaged(f"{file}: expected {what}, found none")
     _demand_one(hosts, file)
-    return Claims(hosts[0], tuple(found.values()))
+    return Claims(hosts[0], tuple(found.values()), cut_off=bool(rest) and not whole)
+
+
+def _is_whole(line: str) -> bool:
+    """True if a line without its end is whole: no part of an object is JSON."""
+    try:
+        loaded(line, "line", LINE)
+    except Damaged:
+        return False
+    return True
 
 
 def _demand_one(hosts: Sequence[Host], file: Path) -> None:
@@ -103,8 +117,8 @@ def _demand_one(hosts: Sequence[Host], file: Path) -> None:
             )
 
 
-def _lines(file: Path) -> Iterator[str]:
-    """The complete lines of a file; a last line without its end is left out."""
+def _lines(file: Path) -> tuple[list[str], str]:
+    """The lines of a file, and what stands after the end of the last one."""
     try:
         if not file.is_file():
             raise UserError(f"expected a file of results, found {file}, which is no file")
@@ -114,10 +128,10 @@ def _lines(file: Path) -> Iterator[str]:
         raise UserError(f"cannot read {file}: {error.strerror}") from None
     if len(data) > LARGEST:
         raise Damaged(f"{file}: expected at most {LARGEST} bytes, found more")
-    lines = data[: data.rfind(b"\n") + 1].splitlines()
+    *lines, rest = data.decode("utf-8", "replace").split("\n")
     if len(lines) > MOST:
         raise Damaged(f"{file}: expected at most {MOST} lines, found {len(lines)}")
-    return (line.decode("utf-8", "replace") for line in lines)
+    return lines, rest
 
 
 def _host(fields: Fields) -> Host:

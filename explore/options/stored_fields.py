@@ -62,6 +62,13 @@ class Fields:
             return text
         return "".join(c if _shown(c) else "\ufffd" for c in text)
 
+    def line(self, name: str, most: int = SHORT, *, may_be_empty: bool = False) -> str:
+        """The text of field `name` in one line; raises Damaged if it is empty and may not be."""
+        text = self.text(name, most)
+        if not text.strip() and not may_be_empty:
+            raise self._refused(name, "a line of text", text)
+        return "".join(c if c.isprintable() else "\ufffd" for c in text)
+
     def exact_text(self, name: str, most: int = TEXT) -> str:
         """The text of field `name` as it is, of at most `most` characters; raises Damaged if it
         cannot be encoded."""

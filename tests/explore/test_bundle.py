@@ -152,6 +152,7 @@ REFUSED: dict[str, Callable[[list[Line]], object]] = {
     "bytes of memory": of_device(global_bytes=64),
     "expected a whole number": of_device(global_bytes=1e30),
     "text of at most": of_device(name="x" * 1000),
+    "name: expected a line of text": of_device(name=" \n"),
     "its text was another": changed(text="0" * 64),
     "expected a variant of the run": changed(id="naive-00000000"),
     "the name of a variant": changed(id="../../etc/passwd"),
@@ -199,6 +200,29 @@ def test_a_file_that_holds_no_results_is_refused(
     (tmp_path / "x.jsonl").write_bytes(content)
     with pytest.raises(UserError, match=r"x\.jsonl"):
         absorb(bundled, tmp_path / "x.jsonl", tmp_path / "new")
+
+
+def test_a_last_line_without_an_end_is_read_and_one_that_was_cut_off_is_told(
+    bundled: Path, brought_back: Path, tmp_path: Path
+) -> None:
+    text = brought_back.read_text().rstrip()
+    (tmp_path / "x.jsonl").write_text(text)
+    found = absorb(bundled, tmp_path / "x.jsonl", tmp_path / "whole")
+    assert (found.measured, found.cut_off) == (2, False)
+    (tmp_path / "x.jsonl").write_text(text[:-1])
+    found = absorb(bundled, tmp_path / "x.jsonl", tmp_path / "cut")
+    assert (found.measured, found.cut_off) == (1, True)
+    assert "last line was cut off" in found.lines[-1]
+
+
+def test_the_name_of_a_device_is_printed_in_one_line(
+    bundled: Path, brought_back: Path, tmp_path: Path
+) -> None:
+    lines = lines_of(brought_back)
+    of_device(name="x\x1b[31m\n1 variant")(lines)
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    told = absorb(bundled, tmp_path / "x.jsonl", tmp_path / "new").lines
+    assert told[0].startswith("x\ufffd[31m\ufffd1 variant (")
 
 
 def test_wrong_results_are_failures_of_their_variants(
