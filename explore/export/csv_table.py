@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Sequence
 
+from explore.results.code_totals import DONE, code_totals
 from explore.results.record_json import to_json
 from explore.results.records import Record, latest
 
@@ -13,6 +14,7 @@ _REST = (
     *("clock", "device_ns", "slowdown", "flops", "traffic_bytes", "elapsed_s", "key"),
     *("least_ns", "most_ns", "spills"),
 )
+_COMPILED = ("private_bytes", "threads", *(f"all {name}" for name in DONE))
 
 
 def to_csv(records: Sequence[Record]) -> str:
@@ -22,13 +24,28 @@ def to_csv(records: Sequence[Record]) -> str:
     names = sorted({name for record in found for name, _ in record.variant.parameters})
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*_FIRST, *(f"parameter {name}" for name in names), *_REST])
+    writer.writerow([*_FIRST, *(f"parameter {name}" for name in names), *_REST, *_COMPILED])
     for record in found:
         fields = {**to_json(record), "stored": " ".join(record.variant.stored)}
         parameters = dict(record.variant.parameters)
+        fields |= _compiled(record)
         cells = [*(fields[f] for f in _FIRST), *(parameters.get(n) for n in names)]
-        writer.writerow([_inert(cell) for cell in [*cells, *(fields[f] for f in _REST)]])
+        cells += [*(fields[f] for f in _REST), *(fields.get(f) for f in _COMPILED)]
+        writer.writerow([_inert(cell) for cell in cells])
     return out.getvalue()
+
+
+def _compiled(record: Record) -> dict[str, object]:
+    """The cells of a variant's compiled code, by column; none if it was not compiled."""
+    code = code_totals(record)
+    if code is None:
+        return {}
+    own: dict[str, object] = {
+        "code_bytes": code.bytes,
+        "private_bytes": code.private_bytes,
+        "threads": code.threads,
+    }
+    return own | {f"all {name}": n for name, n in code.done}
 
 
 def _inert(cell: object) -> object:

@@ -304,6 +304,10 @@ const TABS = {
   log: (v, d) => make("pre", { tabindex: "0" }, d.detail),
 };
 
+// What a device's compiler made: sums over the kernels, and what all work-items carry out.
+const compiledFigures = c => [["private memory of a work-item", bytes(c.private_bytes)], ["threads its registers leave room for", percent(c.threads)], ["code", bytes(c.bytes)],
+  ...Object.entries(c.done).map(([name, n]) => [`all ${name.replaceAll("_", " ")}`, n.toPrecision(3)])];
+
 function figures(v) {
   const cells = v.status === "failed" ? [["failed at", v.stage], ["memory", bytes(v.memory_bytes)]] :
     [["time", time(v.time_ns)], ["on the device", time(v.device_ns)], ["memory", bytes(v.memory_bytes)], [rateUnit, rateText(v)], ["of the roofline", percent(roof(v))],
@@ -311,7 +315,8 @@ function figures(v) {
       ["io-optimal dataflow", beside(v, v.dataflow_traffic)], ["workspace", bytes(v.workspace_bytes)], ["error", sci(v.error)], ["known error", loss(v)],
       ["bank conflicts", known(v.bank_conflicts) ? v.bank_conflicts.toLocaleString("en") : "–"],
       ["prepack", time(v.prepack_ns)], ["spread", spread(v)], ["machine slower by", times(v.slowdown)],
-      ...(known(v.spills) ? [["predicted between", `${time(v.least_ns)} and ${time(v.most_ns)}`], ["registers spilled", `${v.spills}`]] : [])];
+      ...(known(v.spills) ? [["predicted between", `${time(v.least_ns)} and ${time(v.most_ns)}`], ["registers spilled", `${v.spills}`]] : []),
+      ...(v.compiled ? compiledFigures(v.compiled) : [])];
   return make("div", { class: "figures" }, ...cells.map(([name, value]) => make("div", {}, make("span", {}, name), value)));
 }
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from explore.report.palette import colours, markers
 from explore.report.parameter_words import WORDS
 from explore.report.time_notes import told_of_times
 from explore.report.traffic_against_bounds import bound_of, dataflow_traffic, least_traffic
+from explore.results.code_totals import code_totals
 from explore.results.front import front
 from explore.results.lost_forms import LostForm
 from explore.results.record_json import launch_json, step_json, to_json
@@ -172,7 +173,14 @@ def _summary(record: Record, bounds: Bounds) -> dict[str, Any]:
         "least_traffic": least_traffic(record.variant, bounds),
         "bound": bound_of(record.variant, bounds),
         "dataflow_traffic": dataflow_traffic(record.variant, bounds),
+        "compiled": _compiled(record),
     }
+
+
+def _compiled(record: Record) -> dict[str, Any] | None:
+    """The numbers of a variant's compiled code as JSON data; None if it was not compiled."""
+    code = code_totals(record)
+    return None if code is None else {**asdict(code), "done": dict(code.done)}
 
 
 def _details(found: Sequence[Record]) -> dict[str, Any]:

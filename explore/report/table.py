@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from explore.options.units import show_bytes, show_time
+from explore.results.code_totals import CodeTotals, code_totals
 from explore.results.records import Bounds, Failed, Measured, Outcome, Predicted, Record
 
 _GAP = 2  # spaces between columns
@@ -20,14 +21,25 @@ def front_lines(
     counted = _counted(bounds or Bounds())
     known = ["known"] if any(r.variant.known_error for r in points) else []
     names = ["id", "time", "±", *counted]
-    rows = [[*names, "memory", "workspace", "error", *known]]
+    code = [code_totals(r) for r in points]
+    compiled = ["between", "private", "threads", "code"] if any(code) else []
+    rows = [[*names, "memory", "workspace", "error", *known, *compiled]]
     rows += [
-        [r.variant.id, *_numbers(r, counted.values()), *(known_words(r) for _ in known)]
-        for r in points
+        [
+            *(r.variant.id, *_numbers(r, counted.values())),
+            *(known_words(r) for _ in known),
+            *(_compiled(r, c) if compiled else ()),
+        ]
+        for r, c in zip(points, code, strict=True)
     ]
-    made = [["kernels", "form", "parameters"]]
-    made += [[_kernels(r.outcome), _form(r), _parameters(r)] for r in points]
-    numbers, words = _aligned(rows, "l" + "r" * (len(rows[0]) - 1)), _aligned(made, "rll")
+    carried_out = ["carried out"] if compiled else []
+    made = [["kernels", "form", "parameters", *carried_out]]
+    made += [
+        [_kernels(r.outcome), _form(r), _parameters(r), *(done_words(c) for _ in carried_out)]
+        for r, c in zip(points, code, strict=True)
+    ]
+    numbers = _aligned(rows, "l" + "r" * (len(rows[0]) - 1))
+    words = _aligned(made, "rll" + "l" * len(carried_out))
     whole = [f"{a}{' ' * _GAP}{b}".rstrip() for a, b in zip(numbers, words, strict=True)]
     if width is None or max(map(len, whole)) <= width:
         return whole
@@ -85,6 +97,25 @@ def known_words(record: Record) -> str:
     dash where they lose nothing, or that is not known."""
     known = record.variant.known_error
     return f"{known:.1e}" if known else "–"
+
+
+def _compiled(record: Record, code: CodeTotals | None) -> list[str]:
+    """The cells of a point's compiled code: the range of its predicted time, private memory, the
+    share of a core's threads, and the bytes of its code; dashes if it was not compiled."""
+    outcome = record.outcome
+    if code is None or not isinstance(outcome, Predicted):
+        return ["–"] * 4
+    least, most = outcome.least_ns, outcome.most_ns
+    between = f"{show_time(least)}–{show_time(most)}" if least and most else "–"
+    private = show_bytes(code.private_bytes)
+    return [between, private, f"{code.threads:.0%}", show_bytes(code.bytes)]
+
+
+def done_words(code: CodeTotals | None) -> str:
+    """What all work-items carry out by compiled code, in words: `1.2e+07 tuples, 3e+06 messages`; a
+    dash if it is not known."""
+    done = code.done if code else ()
+    return ", ".join(f"{n:.3g} {name.replace('_', ' ')}" for name, n in done) or "–"
 
 
 def _kernels(outcome: Outcome) -> str:

@@ -6,14 +6,23 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from explore.options.units import show_bytes, show_time
-from explore.results.kernel_code import KernelCode
+from explore.results.code_totals import CodeTotals, code_totals
 from explore.results.records import Failed, Measured, Predicted, Record, latest
 from ir.errors import UserError
 from ir.text.suggest import no_such
 
 T = TypeVar("T")
 Objective = Literal[
-    "time", "memory", "error", "workspace", "predicted", "spills", "private", "code", "threads"
+    "time",
+    "memory",
+    "error",
+    "workspace",
+    "predicted",
+    "spills",
+    "private",
+    "code",
+    "threads",
+    "instructions",
 ]
 DEFAULT: tuple[Objective, ...] = ("time", "memory")
 
@@ -27,14 +36,14 @@ _VALUE: dict[Objective, Callable[[Record], float | None]] = {
     "private": lambda r: _of_code(r, lambda c: c.private_bytes),
     "code": lambda r: _of_code(r, lambda c: c.bytes),
     "threads": lambda r: _of_code(r, lambda c: -c.threads),  # more are better
+    "instructions": lambda r: _of_code(r, lambda c: c.issued),
 }
 
 
-def _of_code(record: Record, number: Callable[[KernelCode], float]) -> float | None:
-    """The largest value of `number` over the kernels of a record that were compiled; None if none
-    were."""
-    code = record.outcome.code if isinstance(record.outcome, Predicted) else ()
-    return max(map(number, code), default=None)
+def _of_code(record: Record, number: Callable[[CodeTotals], float | None]) -> float | None:
+    """A number of a record's compiled code; None if it was not compiled."""
+    code = code_totals(record)
+    return None if code is None else number(code)
 
 
 def objectives(names: Sequence[str]) -> tuple[Objective, ...]:
