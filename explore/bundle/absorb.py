@@ -46,9 +46,9 @@ class Absorbed:
         told += [f"{counted(n, 'variant')} failed: {why}" for why, n in self.failed.most_common()]
         if self.cut_off:
             told.append(
-                "the file's last line was cut off and is left out: a new start of the bundle"
+                "the file's last line was cut off and is left out; the bundle, started again on "
+                "the board, goes on there"
             )
-            told[-1] += " on the board goes on there"
         return told
 
 

@@ -34,9 +34,9 @@ struct opened {
   cl_command_queue queue;
 };
 
-static struct opened opened(const char *wanted) {
+static struct opened opened(const char *wanted, int say) {
   cl_int status;
-  struct opened o = {chosen(wanted), NULL, NULL};
+  struct opened o = {chosen(wanted, say), NULL, NULL};
   o.context = clCreateContext(NULL, 1, &o.device.id, NULL, NULL, &status);
   check(status, "opening the device");
   o.queue = clCreateCommandQueue(o.context, o.device.id, 0, &status);
@@ -162,7 +162,15 @@ static void print_input_hashes(FILE *out, const char *name, int whole) {
 
 /* The first line of a start: the device, what an empty launch takes there, and the inputs. */
 static void describe_here(const char *wanted) {
-  struct opened o = opened(wanted);
+  char digits[65];
+  void *expected = part("expected.bin", 0, EXPECTED_BYTES, EXPECTED_BYTES);
+  sha256(expected, EXPECTED_BYTES, digits);
+  free(expected);
+  if (strcmp(digits, EXPECTED_SHA256)) {
+    fprintf(stderr, "expected.bin is not the one that the bundle was made with: copy it again\n");
+    exit(1);
+  }
+  struct opened o = opened(wanted, 1);
   FILE *out = results("a");
   fprintf(out, "{\"bundle\": %d, \"host\": \"C\", \"program\": \"%s\", \"device\": ", FORMAT,
           PROGRAM_SHA256);
@@ -362,7 +370,7 @@ static cl_kernel *ready(const struct variant *v, cl_program program, const cl_me
 /* Build, check and time variant number n, and write its line. */
 static void try_variant(const char *wanted, int n) {
   const struct variant *v = &variants[n];
-  struct opened o = opened(wanted);
+  struct opened o = opened(wanted, 0);
   char digits[65], *line = NULL;
   size_t length = 0;
   FILE *out = open_memstream(&line, &length);
@@ -478,7 +486,9 @@ int main(int argc, char **argv) {
     int ended = apart(wanted, n, said);
     if (!ended) continue;
     write_failure(n, ended == NOT_BUILT ? "build" : "run", said);
-    printf("%3d of %d  %s: failed\n", n + 1, VARIANTS, variants[n].id);
+    const char *why = *said ? said : "no reason is given";
+    printf("%3d of %d  %s: failed: %.*s\n", n + 1, VARIANTS, variants[n].id,
+           (int)strcspn(why, "\n"), why);
   }
   free(held);
   printf("bring back %s: explore absorb RUN %s\n", RESULTS, RESULTS);

@@ -33,8 +33,8 @@ class Input:
 class Facts:
     """The facts that all variants of a bundle share: the version of its format (`form`), the device
     they were made for, the sha256 of the program, the seed, the largest error of a right result,
-    the number of copies of the inputs (`turns`), the bytes of the expected results, and the seconds
-    that a variant may take (`limit_s`)."""
+    the number of copies of the inputs (`turns`), the bytes of the expected results and their
+    sha256, and the seconds that a variant may take (`limit_s`)."""
 
     form: int
     made_for: str
@@ -43,6 +43,7 @@ class Facts:
     max_error: float
     turns: int
     expected_bytes: int
+    expected: str
     limit_s: int
 
 
@@ -57,6 +58,7 @@ enum {{ FORMAT = {facts.form}, VARIANTS = {len(entries)}, INPUTS = {len(inputs)}
 enum {{ TURNS = {facts.turns}, LIMIT_S = {facts.limit_s} /* seconds for a variant */ }};
 #define SEED {facts.seed % 2**64}u
 #define EXPECTED_BYTES {facts.expected_bytes}u /* of expected.bin */
+#define EXPECTED_SHA256 "{facts.expected}"
 #define MAX_ERROR {facts.max_error!r}
 #define PROGRAM_SHA256 "{facts.program}"
 #define MADE_FOR {c_text(facts.made_for)} /* the device, and its platform */

@@ -75,6 +75,7 @@ def write_bundle(
         max_error=allowed,
         turns=turns(plans[0]),
         expected_bytes=len(expected),
+        expected=sha256(expected).hexdigest(),
         limit_s=LIMIT_S,
     )
     host = shipped_text("explore.bundle", "bundle.py.in")
@@ -114,6 +115,7 @@ def _described(
         "seed": facts.seed,
         "max_error": facts.max_error,
         "turns": facts.turns,
+        "expected": facts.expected,
         "limit_s": facts.limit_s,
         "inputs": {i.name: {"scalar": i.scalar, "count": i.count} for i in program.inputs},
         "variants": [_variant(entry) for entry in entries],

@@ -127,7 +127,7 @@ static double largest_error(cl_command_queue queue, const cl_mem *memory, const 
 }
 
 int main(int argc, char **argv) {
-  struct device here = chosen(argc > 1 ? argv[1] : NULL);
+  struct device here = chosen(argc > 1 ? argv[1] : NULL, 1);
   cl_device_id device = here.id;
   cl_int status;
   cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);

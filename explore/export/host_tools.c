@@ -88,7 +88,8 @@ static unsigned all_devices(struct device *found) {
   return total;
 }
 
-static struct device chosen(const char *wanted) {
+/* The device that is wanted, or the first; with `say`, stderr hears that it is not the one meant. */
+static struct device chosen(const char *wanted, int say) {
   static struct device found[MOST_DEVICES];
   unsigned count = all_devices(found);
   char *end = NULL;
@@ -99,8 +100,8 @@ static struct device chosen(const char *wanted) {
                : !strcmp(found[d].title, MADE_FOR))
       return found[d];
   if (!wanted && count) {
-    fprintf(stderr, "made for %s, which is not here (README.md: how to name its runtime)\n",
-            MADE_FOR);
+    const char *how = "README.md: how to name its runtime";
+    if (say) fprintf(stderr, "made for %s, which is not here (%s)\n", MADE_FOR, how);
     return found[0];
   }
   fprintf(stderr, "no device %s; there are:\n", wanted ? wanted : "is here");

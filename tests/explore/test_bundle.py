@@ -116,7 +116,10 @@ def test_a_variant_that_crashes_or_was_broken_off_has_failed_and_others_go_on(
     first, second = json.loads((bundle / "bundle.json").read_text())["variants"]
     (bundle / "results.jsonl").write_text(json.dumps({"begun": first["id"]}) + '\n{"id": "cut')
     (bundle / second["file"]).write_text("kernel void other() {}")
-    subprocess.run([sys.executable, "bundle.py"], cwd=bundle, check=True, capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "bundle.py"], cwd=bundle, check=True, capture_output=True, text=True
+    )
+    assert f"{second['id']}: failed: {second['file']} is not the text" in done.stdout
     found = [line for line in lines_of(bundle / "results.jsonl") if "status" in line]
     assert [line["id"] for line in found] == [first["id"], second["id"]]
     assert "went down" in found[0]["reason"]
@@ -124,6 +127,78 @@ def test_a_variant_that_crashes_or_was_broken_off_has_failed_and_others_go_on(
     absorbed = absorb(bundled, bundle / "results.jsonl", tmp_path / "new")
     assert absorbed.measured == 0
     assert all(isinstance(r.outcome, Failed) for r in absorbed.run.records)
+
+
+def copied(bundled: Path, tmp_path: Path) -> Path:
+    """A copy of the bundle in a run's folder, without results."""
+    bundle = tmp_path / "bundle"
+    shutil.copytree(bundled / "bundle", bundle)
+    (bundle / "results.jsonl").unlink(missing_ok=True)
+    return bundle
+
+
+HOSTS = ["C", "Python"]
+
+
+def said_by(host: str, bundle: Path) -> tuple[int, str]:
+    """How the bundle's program in C or Python ends, and what it says."""
+    if host == "C":
+        if not shutil.which("cc") or not Path("/usr/include/CL").exists():
+            pytest.skip("no cc")
+        subprocess.run(["make", "-s"], cwd=bundle, check=True)
+    command = ["./bundle"] if host == "C" else [sys.executable, "bundle.py"]
+    env = dict(os.environ)
+    if host == "C" and (bundle / "vendors").is_dir():
+        env["OCL_ICD_VENDORS"] = str(bundle / "vendors")
+    done = subprocess.run(command, cwd=bundle, env=env, capture_output=True, text=True)
+    assert "Traceback" not in done.stdout + done.stderr
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("bundle.json", '{"bundle": 1, ', "bundle.json is damaged or missing (Expecting"),
+        ("bundle.json", '{"bundle": 1}', "it lacks expected, inputs, limit_s"),
+        ("bundle.json", "[]", "bundle.json is damaged or missing"),
+        ("bundle.json", None, "bundle.json is damaged or missing"),
+        ("results.jsonl", '"x"\n', "results.jsonl is damaged"),
+        ("expected.bin", "x", "expected.bin is not the one"),
+        ("expected.bin", None, "expected.bin cannot be read"),
+    ],
+)
+def test_a_bundle_that_is_damaged_is_told(
+    bundled: Path, tmp_path: Path, file: str, content: str | None, said: str
+) -> None:
+    bundle = copied(bundled, tmp_path)
+    if content is None:
+        (bundle / file).unlink()
+    else:
+        (bundle / file).write_text(content)
+    status, told = said_by("Python", bundle)
+    assert status == 1
+    assert said in told
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.usefixtures("brought_back")
+def test_damage_of_expected_results_and_kernels_is_told_by_both(
+    bundled: Path, tmp_path: Path, host: str
+) -> None:
+    bundle = copied(bundled, tmp_path)
+    first, second = json.loads((bundle / "bundle.json").read_text())["variants"]
+    (bundle / first["file"]).unlink()
+    (bundle / second["file"]).write_text("kernel void other() {}")
+    status, told = said_by(host, bundle)
+    assert status == 0
+    assert f"{first['id']}: failed: {first['file']}" in told
+    assert "No such file" in told
+    assert f"{second['id']}: failed: {second['file']} is not the text" in told
+    size = (bundle / "expected.bin").stat().st_size
+    (bundle / "expected.bin").write_bytes(bytes(size))
+    status, told = said_by(host, bundle)
+    assert status == 1
+    assert "expected.bin is not the one" in told
 
 
 def changed(**fields: Any) -> Callable[[list[Line]], None]:
