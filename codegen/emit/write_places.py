@@ -2,7 +2,7 @@
 
 # key: i j indices, w width
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 
 from codegen.emit.read_views import ArrayView, TupleView, View
@@ -10,9 +10,10 @@ from codegen.emit.scope import Scope
 from codegen.index.condition import ALWAYS, Condition, both, substitute_in
 from codegen.index.index import Index, constant
 from codegen.index.substitute import substitute
+from codegen.memory.unrolled_registers import is_aligned
 from codegen.tree.array_axes import Axis, Joined, Plain, joined, share, slot, someones
 from codegen.tree.statements import Lane, Load, Memory, Space, Value, kind_of
-from codegen.tree.value_builders import contiguous, fitted, lane_of, lane_variable
+from codegen.tree.value_builders import contiguous, fitted, lane_of, lane_variable, lanes_of
 from ir.core.frozen import frozen
 from ir.core.types import Array, Scalar, Tuple, Type, Vector
 from ir.errors import Unsupported
@@ -66,13 +67,39 @@ def put(scope: Scope, place: Place, value: Value) -> None:
             scope.when(guard, lambda: scope.store(memory, index, fitted(value, kind), half))
         case Scatter(cells):
             whole = loaded_once(scope, value)
-            for l, cell in enumerate(cells):
-                lane = Lane(whole, l) if whole is not value else lane_of(value, constant(l))
-                assert lane is not None
-                put(scope, cell, lane)
+            for l, cell in _in_pairs(cells):
+                put(scope, cell, _lanes(whole, value, l, cell.width))
         case _:
             found = type(place).__name__
             raise AssertionError(f"expected the place of a scalar or a vector, found {found}")
+
+
+def _lanes(whole: Value, value: Value, l: int, w: int) -> Value:
+    """The w lanes, from lane l on, of the vector `value`, which `whole` holds."""
+    if w > 1:
+        return lanes_of(whole, l, w)
+    lane = Lane(whole, l) if whole is not value else lane_of(value, constant(l))
+    assert lane is not None
+    return lane
+
+
+def _in_pairs(cells: Sequence[Cell]) -> Iterator[tuple[int, Cell]]:
+    """The cells of lanes, each with the number of its first lane: two lanes that are neighbours in
+    global memory, at an even index, share a cell."""
+    l = 0
+    while l < len(cells):
+        pair = l + 1 < len(cells) and _beside(cells[l], cells[l + 1])
+        yield l, replace(cells[l], width=2) if pair else cells[l]
+        l += 2 if pair else 1
+
+
+def _beside(one: Cell, other: Cell) -> bool:
+    """True if two cells are the halves of an aligned vector in global memory, written at once."""
+    if one.memory.space is not Space.GLOBAL or one.width > 1 or one.half is not None:
+        return False
+    if replace(one, index=other.index) != other or other.index - one.index != constant(1):
+        return False
+    return is_aligned(one.index, 2)
 
 
 def loaded_once(scope: Scope, value: Value) -> Value:

@@ -258,6 +258,21 @@ def lane_of(e: Value, lane: Index) -> Value | None:
     return Lane(e, lane.constant) if lane.is_constant else None
 
 
+def lanes_of(e: Value, first: int, w: int) -> Value:
+    """The vector of w lanes of the vector e, from the lane `first` on."""
+    kind = Kind(kind_of(e).scalar, w)
+    match e:
+        case Load(memory, i, _, half):
+            return Load(memory, i + first, w, half)
+        case Broadcast(inner, _):
+            return Broadcast(inner, kind)
+        case Build(parts, _):
+            return Build(parts[first : first + w], kind)
+        case Apply() | Convert() | Select():
+            return _of_kind(e, tuple([lanes_of(part, first, w) for part in operands(e)]), kind)
+    return Build(tuple([Lane(e, first + l) for l in range(w)]), kind)
+
+
 def _of_kind(e: Apply | Convert | Select, parts: tuple[Value, ...], kind: Kind) -> Value:
     match e:
         case Apply(op, _, _):

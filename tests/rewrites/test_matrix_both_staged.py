@@ -76,6 +76,14 @@ def test_what_lies_together_is_copied_by_16_bytes() -> None:
         assert text.count("COPY_") == 4
 
 
+def test_results_of_a_lane_that_lie_together_are_stored_together() -> None:
+    p = product("float", 128, 128, 64)
+    (kernel,) = made(p, "mma-tf32 patch both", tr=2, sr=2, sc=2, tx=64, k=1).plan.kernels
+    stores = [line.strip() for line in kernel.text.splitlines() if "out_[" in line]
+    assert stores
+    assert all(line.startswith("*(__global float2 *)&out_[") for line in stores)
+
+
 @pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
 @pytest.mark.parametrize("t", INSTRUCTIONS)
 def test_lanes_wait_for_no_bank(t: str, turned: str) -> None:
