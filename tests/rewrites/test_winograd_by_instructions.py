@@ -28,20 +28,9 @@ from rewrites.families.all_families import form_named, forms
 from rewrites.number_laws.instructions import instruct
 from rewrites.tuning.lower import lower
 from tests.rewrites.test_matrix import H200, agrees, program
-from tests.rewrites.test_winograd import conv
+from tests.rewrites.test_winograd import PLANES, conv
 
 VGG = {"C": 16, "W": 7, "M": 30}
-PLANES = """
-planes(const weights : [[[[float]3]3]C]M, const biases : [float]M, images : [[[[float]W]H]C]2) =
-  map(image ->
-      let windows = map(plane -> slide2d(3, 1, pad2d(1, 0.0, plane)), image)
-      map((kernel, bias) -> map2d(window ->
-          relu(dot(flatten(window), flatten(kernel)) + bias),
-          map(row -> transpose(row), transpose(windows))),
-        zip(weights, biases)),
-    images)
-where C = 16, M = 16, W = 7, H = 5
-"""
 ROWS = """
 rows(const taps : [[[float]16]3]16, image : [[[float]16]9]5) =
   map(row -> map(window -> map(kernel -> dot(flatten(window), flatten(kernel)), taps),
@@ -55,7 +44,7 @@ PROGRAMS = {
     "three bfloats": (program("vgg.lift", VGG), "F2 mma-bf16 three-parts"),
     "halves": (program("vgg.lift", VGG), "F2 mma-f16 parts"),
     "in slices": (program("vgg.lift", {**VGG, "C": 64}), "F2 mma-bf16 ahead sliced parts"),
-    "planes": (parse(PLANES), "F2 mma-bf16 parts"),
+    "planes": (parse(PLANES).at({"C": 16, "M": 16, "W": 7, "H": 5}), "F2 mma-bf16 parts"),
     "rows": (parse(ROWS), "F2 mma-bf16 parts"),
     "Arm's": (program("vgg.lift", {**VGG, "C": 8}), "F2 arm-matrix"),
 }  # fmt: skip
