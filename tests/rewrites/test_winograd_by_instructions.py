@@ -44,7 +44,7 @@ PROGRAMS = {
     "three bfloats": (program("vgg.lift", VGG), "F2 mma-bf16 three-parts"),
     "halves": (program("vgg.lift", VGG), "F2 mma-f16 parts"),
     "in slices": (program("vgg.lift", {**VGG, "C": 64}), "F2 mma-bf16 ahead sliced parts"),
-    "planes": (parse(PLANES).at({"C": 16, "M": 16, "W": 7, "H": 5}), "F2 mma-bf16 parts"),
+    "planes": (parse(PLANES, set={"C": 16, "M": 16, "W": 7, "H": 5}), "F2 mma-bf16 parts"),
     "rows": (parse(ROWS), "F2 mma-bf16 parts"),
     "Arm's": (program("vgg.lift", {**VGG, "C": 8}), "F2 arm-matrix"),
 }  # fmt: skip
