@@ -13,7 +13,6 @@ from codegen.emit.write_places import NOWHERE, Cell, Place, laid, view_of
 from codegen.kernel_facts import MOST_STATEMENTS, Facts, facts, refuse_too_large
 from codegen.memory.barriers import with_barriers
 from codegen.memory.copied_variables import without_copied_variables
-from codegen.memory.gathered_ahead import with_gathers_ahead
 from codegen.memory.local_buffers import with_shared_locals
 from codegen.memory.narrow_reals import computed_as_floats
 from codegen.memory.shared_operands import with_shared_operands
@@ -69,10 +68,7 @@ def generate(
         for stage in cut
     )
     narrow = frozenset({"bfloat"} if half_arithmetic else {"bfloat", "half"})
-    kernels = tuple(
-        with_gathers_ahead(with_shared_operands(computed_as_floats(kernel, narrow)))
-        for kernel in kernels
-    )
+    kernels = tuple(with_shared_operands(computed_as_floats(kernel, narrow)) for kernel in kernels)
     counted = tuple(map(facts, kernels))
     for found in counted:
         refuse_too_large(found, most_statements)
