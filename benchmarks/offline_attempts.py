@@ -14,8 +14,7 @@ from codegen.compile import generate
 from codegen.demand_proofs import proofs
 from codegen.plan import Kernel as Launch
 from constraints.devices import Profile, profile
-from explore.bounds.products_of_program import products
-from explore.building.operations import multiplications, scalings
+from explore.building.products_made import products_made
 from explore.files.named_programs import example_text
 from explore.offline.code_kept import key_of
 from explore.report.why_nothing import no_candidate
@@ -64,9 +63,8 @@ class Tried:
     of all else that the result depends on. `failed` tells the stage and the reason ("" if all was
     compiled), `refused` the reason of a family that does not take the program. `products` are those
     of the compiled code, None if it is not known how often loops turn; `slots` are the tuples
-    (Bifrost) or instructions that are issued, and `messages` those to memory. The plan makes
-    `planned` products, of which guards may leave out those with padding, all but the part `real`;
-    and `scaled` more by powers of 2, which compilers may make as sums."""
+    (Bifrost) or instructions that are issued, and `messages` those to memory. `planned` are the
+    products of the plan."""
 
     place: Place
     number: int
@@ -79,25 +77,24 @@ class Tried:
     slots: float = 0.0
     messages: float = 0.0
     planned: int = 0
-    scaled: int = 0
-    real: float = 1.0
     form: str = ""
     parameters: str = ""
 
     @property
     def equal(self) -> bool:
         """True if the compiled code makes as many products as the plan."""
-        least, most = self.planned * self.real, self.planned + self.scaled
         done = self.products
-        return done is not None and least * (1 - EQUAL) <= done <= most * (1 + EQUAL)
+        return done is not None and abs(done - self.planned) <= EQUAL * self.planned
 
     def line(self) -> str:
         return json.dumps(asdict(self), ensure_ascii=False)
 
 
 def tried_from(line: str) -> Tried:
+    """The result in a line that `Tried.line` gave, also in an older version that told more."""
     read = json.loads(line)
-    return Tried(**{**read, "place": Place(**read["place"])})
+    told = {f.name: read[f.name] for f in fields(Tried) if f.name in read}
+    return Tried(**{**told, "place": Place(**read["place"])})
 
 
 @dataclass(slots=True)
@@ -130,12 +127,6 @@ class Drawing:
         self.program = parse(example_text(file), file, sizes)
 
     @cached_property
-    def real(self) -> float:
-        """The part of the program's products that is not with padding."""
-        known = products(self.program)
-        return 1.0 if known is None else known.real
-
-    @cached_property
     def drawn(self) -> list[tuple[Derived, Variant]] | str:
         """The variants, each with its derived form; or why there are none."""
         try:
@@ -150,7 +141,7 @@ class Drawing:
             text = drawn if isinstance(drawn, str) else Text(*drawn[number], self.profile)
             for device in self.devices:
                 place = Place(device, self.source.program, self.source.family)
-                yield Attempt(place, number, self.real, text, toolchain, limit)
+                yield Attempt(place, number, text, toolchain, limit)
 
     def _draw(self, program: Program) -> Iterator[tuple[Derived, Variant]]:
         families, budget = (self.source.family,), 4 * self.variants
@@ -193,12 +184,11 @@ class Text:
         return [] if self.made is None else [k for k in self.made.plan.kernels if not k.prepack]
 
     @cached_property
-    def planned(self) -> tuple[int, int]:
-        """The numbers of products of the plan, without and with a power of 2 as a factor."""
+    def planned(self) -> int:
+        """The number of products of the plan."""
         names = {launch.name for launch in self.launches}
         kernels = [k for k in self.made.kernels if k.name in names] if self.made else []
-        made = multiplications(kernels, taken=True)
-        return made, scalings(kernels, fused=True, taken=True)
+        return round(products_made(kernels))
 
 
 @dataclass(slots=True)
@@ -208,7 +198,6 @@ class Attempt:
 
     place: Place
     number: int
-    real: float
     text: Text | str
     toolchain: Toolchain
     limit: float
@@ -240,11 +229,8 @@ class Attempt:
         )  # fmt: skip
 
     def counted(self, found: Tried) -> Tried:
-        """The result with the numbers of products of the plan."""
-        if isinstance(self.text, str):
-            return found
-        planned, scaled = self.text.planned
-        return replace(found, planned=planned, scaled=scaled, real=self.real)
+        """The result with the number of products of the plan."""
+        return found if isinstance(self.text, str) else replace(found, planned=self.text.planned)
 
     def result(self, codes: Mapping[str, Code]) -> Tried:
         """The result, from the code of all kernels."""

@@ -18,9 +18,9 @@ First one variant of each family is compiled for each program, then a second one
 kept in FILE as they come, a line each, and what FILE has is not compiled again. At the end a line
 is printed for each device, program and family: how many variants were tried, how many were
 compiled, how many spill; for how many it is known how often loops turn, and how many of these make
-as many products as the plan (within 2 %; guards may leave out products with padding); the fewest
-tuples (Bifrost) or instructions that a variant without spills issues for a product of the plan,
-with its messages to memory; and why variants failed. `--table` prints only what FILE has.
+as many products as the plan (within 2 %); the fewest tuples (Bifrost) or instructions that a
+variant without spills issues for a product of the plan, with its messages to memory; and why
+variants failed. `--table` prints only what FILE has.
 """
 
 import argparse

@@ -2,10 +2,10 @@
 
 # key: e value, i index, w width
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from codegen.index.condition import ALWAYS, NEVER, Condition, beyond, substitute_in
+from codegen.index.condition import ALWAYS, NEVER, Condition
 from codegen.index.index import Index
 from codegen.index.substitute import evaluate
 from codegen.memory.narrow_reals import same_bits
@@ -29,9 +29,9 @@ from codegen.numbers.number_functions import NUMBER_FUNCTIONS, named, texts
 from codegen.numbers.number_text import number_text
 from codegen.numbers.operator_text import CHOICE, PRIMARY, SUM, UNARY, cast_text, infix
 from codegen.opencl.address_names import flat
-from codegen.opencl.common_guards import in_all_turns
 from codegen.opencl.constant_folding import Folding, folded
 from codegen.opencl.index_text import condition_to_c, needs_64
+from codegen.opencl.loop_versions import NO_FACTS, Facts
 from codegen.opencl.place_text import Places, as_const, in_vectors
 from codegen.opencl.text_patterns import Pattern, Varying
 from codegen.tree.statements import (
@@ -71,21 +71,6 @@ def is_plain(e: Load) -> bool:
     return e.memory.space is Space.GLOBAL and e.width == 1 and e.memory.scalar == "float"
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """The facts known at a place of the text: a condition that holds (`known`, in all turns of the
-    `running` loops), and conditions that do not hold (`denied`). `steady` says that guards do not
-    vary in the loop around that place."""
-
-    known: Condition = ALWAYS
-    denied: tuple[Condition, ...] = ()
-    steady: bool = False
-    running: Mapping[str, int] = field(default_factory=dict)
-
-
-NO_FACTS = Facts()
-
-
 @dataclass(slots=True)
 class Expressions:
     """The state of spelling the values of one kernel as text: the places that they are loaded from
@@ -123,26 +108,11 @@ class Expressions:
         """The text of the store s for all copies in which its value is folded to `value`; None if
         the store would change nothing."""
         if self.facts.denied:
-            value = folded(value, self.places.values, self.tested)
+            value = folded(value, self.places.values, self.facts.tested)
             if value == Load(s.memory, s.index, kind_of(s.value).width, s.half):
                 return None
         self.places.open = []
         return Pattern(self.assigned(s, value), tuple(self.places.open))
-
-    def tested(self, condition: Condition, values: Mapping[str, int]) -> Condition:
-        """The part of a condition that has to be tested here, with these values of loops; NEVER if
-        the condition is known to be false."""
-        here = beyond(substitute_in(condition, values), self.facts.known)
-        left = tuple(part for part in here.parts if not self.follows(part))
-        here = here if len(left) == len(here.parts) else Condition(left)
-        denied = any({*other.parts} <= {*here.parts} for other in self.facts.denied)
-        return NEVER if denied else here
-
-    def follows(self, part: Index) -> bool:
-        """True if part ≥ 0 follows, in all turns of the running loops, from the facts known
-        here."""
-        asked = in_all_turns(Condition((part,)), self.facts.running)
-        return beyond(asked, self.facts.known) == ALWAYS
 
     def assigned(self, s: Store, e: Value) -> str:
         w = kind_of(s.value).width
@@ -295,7 +265,7 @@ class Expressions:
         return text if text.isidentifier() or text.isdecimal() else f"({text})"
 
     def choice(self, condition: Condition, a: Value, b: Value) -> tuple[str, int]:
-        here = self.tested(condition, self.places.values)
+        here = self.facts.tested(condition, self.places.values)
         if here == NEVER:
             return self.value(b)
         if here == ALWAYS:

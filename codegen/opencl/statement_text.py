@@ -4,17 +4,18 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
-from codegen.index.condition import ALWAYS, NEVER, Condition, beyond, both, substitute_in
+from codegen.index.condition import ALWAYS, NEVER, Condition, substitute_in
 from codegen.index.substitute import evaluate
 from codegen.memory.unrolled_registers import InMemory, Layout, Registers, layouts, spelled_loops
 from codegen.numbers.integer_text import type_text
-from codegen.opencl.common_guards import CommonGuards, common_guards, told_apart
+from codegen.opencl.common_guards import CommonGuards, told_apart
 from codegen.opencl.constant_folding import folding
-from codegen.opencl.expression_text import Expressions, Facts
+from codegen.opencl.expression_text import Expressions
 from codegen.opencl.index_text import counter
+from codegen.opencl.loop_versions import guards_to_test, versions
 from codegen.opencl.memory_names import names_in, spellings
 from codegen.opencl.name_addresses import naming
 from codegen.opencl.place_text import Places
@@ -143,34 +144,24 @@ class Writer:
             self.line(depth, "}")
 
     def guards(self, s: For) -> CommonGuards | None:
-        """The guards to test before the loop s; None if every test is known to hold, or known to
-        fail, at this place."""
-        found = common_guards(s, self.spelled, self.spell.places.values, self.apart)
-        if found is None:
-            return None
-        tests = tuple(t for t in found.tests if self.spell.tested(t, {}) not in (ALWAYS, NEVER))
-        return replace(found, tests=tests) if tests else None
+        """The guards to test before the loop s; None if there are none."""
+        values = self.spell.places.values
+        return guards_to_test(s, self.spelled, values, self.apart, self.spell.facts)
 
     def apart_by(self, guards: CommonGuards, s: For, depth: int) -> None:
         """Write the loop s, indented by `depth`, several times: once under each test of `guards`,
         without the guards that hold then, and once with all its guards, for when no test holds."""
-        settled, facts = self.settled, self.spell.facts
-        start, failed = "if", facts.denied
-        for test in guards.tests:
-            self.line(depth, f"{start} ({self.spell.condition(test)}) {{")
-            self.settled = True
-            denied = tuple(beyond(other, test) for other in failed)
-            steady = len(failed) > len(facts.denied)
-            self.spell.given(Facts(both(facts.known, test), denied, steady, guards.running))
+        settled, facts, start = self.settled, self.spell.facts, "if"
+        for version in versions(guards, facts):
+            test = version.test
+            condition = "" if test is None else self.spell.condition(test)
+            self.line(depth, f"{start} ({condition}) {{" if condition else "} else {")
+            self.settled = version.settled
+            self.spell.given(version.facts)
+            begun, start = len(self.lines), "} else if"
             self.loop(s, depth + 1)
-            start, failed = "} else if", (*failed, test)
-        self.settled = not guards.vary
-        self.spell.given(Facts(facts.known, failed, not guards.vary, facts.running))
-        self.line(depth, "} else {")
-        begun = len(self.lines)
-        self.loop(s, depth + 1)
-        if len(self.lines) == begun:
-            self.lines.pop()
+            if test is None and len(self.lines) == begun:
+                self.lines.pop()
         self.line(depth, "}")
         self.settled = settled
         self.spell.given(facts)

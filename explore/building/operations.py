@@ -1,10 +1,10 @@
 """The operations of compiled kernels, counted on their statement trees. Guarded statements count as
-executed, or, with `taken`, by the share of work-items and turns in which they are."""
+executed."""
 
 # key: s statement, n trip count
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import frexp, prod
@@ -30,82 +30,68 @@ from codegen.tree.statements import (
 )
 from codegen.tree.value_builders import is_whole
 from explore.bounds.program_work import FREE
-from explore.building.guard_shares import share
 from ir.core.type_rules import COMPARISONS
 
 
 def flops(kernels: Sequence[Kernel]) -> int:
     """The number of operations on floats, redundant ones too; a fused multiply-add counts twice."""
-    return round(sum(n * _operations(e) for k in kernels for n, e in _stored(k)))
+    return sum(n * _operations(e) for k in kernels for n, e in _stored(k))
 
 
-def multiplications(kernels: Sequence[Kernel], taken: bool = False) -> int:
-    """The number of products of floats, redundant ones too, without those by 0, ±1 and ±2^k; with
-    `taken`, only of those that guards let be made."""
-    return round(sum(n * _products(e) for k in kernels for n, e in _stored(k, taken)))
+def multiplications(kernels: Sequence[Kernel]) -> int:
+    """The number of products of floats, redundant ones too, without those by 0, ±1 and ±2^k."""
+    return sum(n * _products(e) for k in kernels for n, e in _stored(k))
 
 
-def scalings(kernels: Sequence[Kernel], fused: bool = False, taken: bool = False) -> int:
+def scalings(kernels: Sequence[Kernel]) -> int:
     """The number of products of floats by ±2^k, without those that are part of a fused
-    multiply-add; with `fused`, these count as well. With `taken`, only those count that guards let
-    be made."""
-    ways = ("*", "fma") if fused else ("*",)
-    return round(sum(n * _scalings(e, ways) for k in kernels for n, e in _stored(k, taken)))
+    multiply-add."""
+    return sum(n * _scalings(e) for k in kernels for n, e in _stored(k))
 
 
-def _stored(k: Kernel, taken: bool = False) -> Iterator[tuple[float, Value]]:
+def _stored(k: Kernel) -> Iterator[tuple[int, Value]]:
     """Every value that a kernel stores, with constants folded as its text has them, and how often
-    it is stored: with `taken`, as often as its guards hold."""
+    it is stored."""
     launches = prod(k.local_size) * prod(k.groups)
-    counts = {each.name: each.extent for each in k.ids}
-    return _values(k.body, _Around(folding(k), launches, spelled_loops(k), taken, counts))
+    return _values(k.body, _Around(folding(k), launches, spelled_loops(k)))
 
 
-EVERYWHERE = Varying[float]((), lambda _: 1.0)
+EVERYWHERE = Varying[int]((), lambda _: 1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Around:
     """The surroundings of a statement. `times` is how often it is repeated by work-items and by
-    loops that stay loops, and `counts` has the numbers of their values: of ids and counters.
-    `spelled` are the variables of the kernel's loops that are spelled out, and `loops` those around
-    the statement, with their turns. `guard` is its condition, and `holds` how much a copy of the
-    statement counts: with `taken`, the share of its executions in which the condition holds,
-    otherwise 1 wherever it may hold."""
+    loops that stay loops. `spelled` are the variables of the kernel's loops that are spelled out,
+    and `loops` those around the statement, with their turns. `guard` is its condition, and `holds`
+    is 1 for copies of the statement for which it may hold, and 0 for others."""
 
     folding: Folding
     times: int
     spelled: frozenset[str]
-    taken: bool
-    counts: Mapping[str, int]
     loops: tuple[tuple[str, int], ...] = ()
     guard: Condition = ALWAYS
-    holds: Varying[float] = EVERYWHERE
+    holds: Varying[int] = EVERYWHERE
 
     def inside(self, loop: For) -> "_Around":
         if loop.var in self.spelled:
             return replace(self, loops=(*self.loops, (loop.var, loop.count)))
-        counts = {**self.counts, loop.var: loop.count}
-        return replace(self, times=self.times * loop.count, counts=counts)
+        return replace(self, times=self.times * loop.count)
 
     def under(self, guard: Condition) -> "_Around":
         every = both(self.guard, guard)
-
-        def share_at(here: Mapping[str, int]) -> float:
-            condition = substitute_in(every, here)
-            return share(condition, self.counts) if self.taken else float(condition != NEVER)
-
-        holds = Varying(every.names & {var for var, _ in self.loops}, share_at)
+        names = every.names & {var for var, _ in self.loops}
+        holds = Varying(names, lambda here: int(substitute_in(every, here) != NEVER))
         return replace(self, guard=every, holds=holds)
 
-    def copies(self, s: Store) -> Iterator[tuple[float, Value]]:
+    def copies(self, s: Store) -> Iterator[tuple[int, Value]]:
         """The values that a statement stores in its copies, where its loops are spelled out: each
         value with the number of copies that store it, as pairs (number, value)."""
         value = self.folding.of(s, [var for var, _ in self.loops])
         differ = value.names | self.holds.names
         same = self.times * prod(n for var, n in self.loops if var not in differ)
         names = [var for var, _ in self.loops if var in differ]
-        found = defaultdict[tuple[tuple[str, int], ...], float](float)
+        found = defaultdict[tuple[tuple[str, int], ...], int](int)
         for choice in product(*(range(n) for var, n in self.loops if var in differ)):
             here = dict(zip(names, choice, strict=True))
             if times := same * self.holds.at(here):
@@ -113,7 +99,7 @@ class _Around:
         return ((n, value.at(dict(here))) for here, n in found.items())
 
 
-def _values(s: Statement, around: _Around) -> Iterator[tuple[float, Value]]:
+def _values(s: Statement, around: _Around) -> Iterator[tuple[int, Value]]:
     match s:
         case Block(inner):
             for each in inner:
@@ -131,8 +117,8 @@ def _products(value: Value) -> int:
     return sum(kind_of(e).width for e in found if not _by_power(e))
 
 
-def _scalings(value: Value, ways: Sequence[str]) -> int:
-    found = (e for e in subvalues(value) if _multiplies(e, ways))
+def _scalings(value: Value) -> int:
+    found = (e for e in subvalues(value) if _multiplies(e, ("*",)))
     return sum(kind_of(e).width for e in found if _by_power(e))
 
 

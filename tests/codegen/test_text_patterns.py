@@ -12,7 +12,8 @@ from codegen.index.index import Index, var
 from codegen.memory.unrolled_registers import layouts, spelled_loops
 from codegen.opencl.address_names import Naming
 from codegen.opencl.constant_folding import Folding, folded
-from codegen.opencl.expression_text import Expressions, Facts
+from codegen.opencl.expression_text import Expressions
+from codegen.opencl.loop_versions import Facts
 from codegen.opencl.memory_names import spellings
 from codegen.opencl.place_text import Places
 from codegen.opencl.text_patterns import Varying

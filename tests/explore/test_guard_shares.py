@@ -10,7 +10,8 @@ from codegen.compile import generate
 from codegen.index.condition import at_least, both, holds, less
 from codegen.index.index import Index, maximum, minimum, var
 from explore.building.guard_shares import share
-from explore.building.operations import multiplications, scalings
+from explore.building.operations import multiplications
+from explore.building.products_made import products_made
 from ir.parse import parse
 
 COUNTS = {"a": 5, "b": 7, "c": 3, "d": 4}
@@ -53,6 +54,37 @@ def test_products_that_a_guard_leaves_out_are_not_taken() -> None:
         split(8, xs)))"""
     kernels = generate(parse(text)).kernels
     assert multiplications(kernels) == 64 + 2 * 64
-    assert multiplications(kernels, taken=True) == 64 + 2 * 32
+    assert products_made(kernels) == 64 + 2 * 32
     halved = generate(parse(text.replace("5.0", "0.5"))).kernels
-    assert scalings(halved, fused=True, taken=True) == 2 * 32
+    assert products_made(halved) == 64 + 2 * 32
+
+
+def test_products_with_padding_are_not_made_where_a_version_of_the_loop_has_nothing_else() -> None:
+    """Of 11 work-groups, each of which sums a row of 16 products, 3 have padding: their version of
+    the loop multiplies by a register that holds 0."""
+    text = """f(xs : [[float]16]8, ws : [float]16) =
+      mapWorkgroup(0)(row -> reduceSeq(0.0, (acc, (x, w)) -> acc + x * w, zip(row, ws)),
+        pad(2, 1, 0.0, xs))"""
+    kernels = generate(parse(text)).kernels
+    assert multiplications(kernels) == 11 * 16
+    assert products_made(kernels) == 8 * 16
+
+
+def test_products_are_made_where_padding_is_chosen_element_by_element() -> None:
+    text = """f(xs : [float]64, ws : [float]3) =
+      mapGlobal(0)(window -> reduceSeq(0.0, (acc, (x, w)) -> acc + x * w, zip(window, ws)),
+        slide(3, 1, pad(1, 1, 0.0, xs)))"""
+    kernels = generate(parse(text)).kernels
+    assert products_made(kernels) == multiplications(kernels) == 64 * 3
+
+
+@pytest.mark.parametrize("number", ["0.0", "2.0"])
+def test_products_with_kept_zeros_are_not_made(number: str) -> None:
+    """Each of 8 work-items keeps 4 numbers in registers, and multiplies them by numbers that it
+    loads."""
+    text = f"""f(xs : [[float]4]8) =
+      mapGlobal(0)(row ->
+          let kept = toPrivate(unrolled mapSeq(i -> {number}, generate(4, i -> 1.0)))
+          unrolled reduceSeq(0.0, (acc, (x, k)) -> acc + x * k, zip(row, kept)), xs)"""
+    kernels = generate(parse(text)).kernels
+    assert products_made(kernels) == (0 if number == "0.0" else 8 * 4)
