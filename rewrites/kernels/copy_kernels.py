@@ -29,6 +29,7 @@ from rewrites.nest.named_nest import picked, standing
 from rewrites.nest.spine import body, computed, inside, loops, nest, sequential
 
 BESIDE = (8, 4)  # neighbours that a work-item copies, as many as divide what is stored
+SUMMED = (4, 2)  # neighbours that a work-item sums up, as many as divide what is stored
 SHARED = (32, 64, 128)  # work-items that are as many as a GPU runs in step, or a few times as many
 
 
@@ -50,11 +51,13 @@ def by_elements(e: Expr) -> Rewritten | None:
 
 
 def sums_by_elements(e: Expr) -> Rewritten | None:
-    """The kernel e, which makes sums, lowered with a work-item for each result, whatever dimensions
-    results have; None if e is no nest of maps around sums."""
+    """The kernel e, which makes sums, lowered with a work-item for a few neighbouring results, a
+    vector, whatever dimensions results have; None if e is no nest of maps around sums."""
     results = standing(results=len(nest(e))).merge("results")
-    made = results.at("results", seq(body(sequential), to_parallel(level=Level.GLOBAL, dim=0)))
-    return stage("a kernel that sums up, a work-item a result", made)(e)
+    vectors = attempt(choice(*(vectorize_map(v=v) for v in SUMMED)))
+    each = seq(body(sequential), to_parallel(level=Level.GLOBAL, dim=0))
+    made = results.at("results", seq(vectors, inside(each)))
+    return stage("a kernel that sums up, a work-item a few results", made)(e)
 
 
 def _is_of_windows(e: Expr) -> bool:

@@ -14,7 +14,7 @@ ROOM = (0, 1, 2, 3)
 SIDE = (1, 2, 3, 4, 7, 8, 12, 14, 16, 24, 28, 32, 56, 64, 96, 112, 128)
 _SHARED = {
     "tr": Parameter("tiles of channels that a sub-group makes", (1, 2, 3, 4)),
-    "sr": Parameter("sub-groups of a group along channels", (1, 2, 4)),
+    "sr": Parameter("sub-groups of a group along channels", (1, 2, 4, 8)),
     "sc": Parameter("sub-groups of a group along pixels", (1, 2, 3, 4)),
 }
 TUNING = Tuning(
