@@ -29,7 +29,8 @@ class OfflineDevice:
         )
         return {
             "OCL_ICD_VENDORS": str(toolchain.root / "etc/OpenCL/vendors/rusticl.icd"),
-            "LD_PRELOAD": str(toolchain.root / LIBRARIES / f"lib{driver}_noop_drm_shim.so"),
+            # From where programs are started: spaces and colons in a path would end it.
+            "LD_PRELOAD": f"{toolchain.root.name}/{LIBRARIES}/lib{driver}_noop_drm_shim.so",
             "RUSTICL_ENABLE": driver,
             "RUSTICL_FEATURES": "fp16",
             "MESA_SHADER_CACHE_DIR": shaders,

@@ -60,7 +60,7 @@ def place() -> Path:
     """The folder of this user's toolchain: the one that the environment variable CONVLIFT_TOOLCHAIN
     names, else one in the user's cache."""
     named = os.environ.get(VARIABLE)
-    return Path(named) if named else cache_folder() / "toolchain"
+    return Path(named).absolute() if named else cache_folder() / "toolchain"
 
 
 def installed() -> Toolchain | None:

@@ -12,7 +12,7 @@ from explore.results.kernel_code import KernelCode, Refusal
 from explore.results.records import Failed, Predicted, Record
 from explore.run.run import Run
 from explore.toolchain.compile_kernel import CompileKernel, compile_kernel
-from explore.toolchain.toolchain import VARIABLE, Toolchain
+from explore.toolchain.toolchain import VARIABLE, Toolchain, installed
 from tests.support.played_toolchain import behave, played_toolchain
 
 ROWS = "rows(xs : [[float]N]M) = map(row -> sum(row), xs) where M = 64, N = 64"
@@ -69,6 +69,16 @@ def test_a_refusal_is_what_the_compiler_says_of_a_kernel(
     found = compile_kernel(CompileKernel(0, TEXT, (64, 1, 1), (64, 1, 1), toolchain, "mali-g72"))
     assert isinstance(found, kind)
     assert words in getattr(found, "words", "") + getattr(found, "reason", "")
+
+
+def test_a_toolchain_may_lie_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(VARIABLE, "one: here")
+    played_toolchain(tmp_path / "one: here")
+    found = installed()
+    assert found is not None
+    code = compile_kernel(CompileKernel(0, TEXT, (64, 1, 1), (64, 1, 1), found, "mali-g72"))
+    assert isinstance(code, KernelCode), code
 
 
 def test_a_toolchain_without_an_emulator_is_no_refusal(toolchain: Toolchain) -> None:
