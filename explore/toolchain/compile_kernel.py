@@ -103,8 +103,10 @@ def compile_by(compilers: Compilers, task: CompileKernel) -> Compiled | Failed:
             if not warm.is_dir() and (why := warm_up(toolchain, task.profile, task.limit_s)):
                 return Failed("build", f"the compiler does not start: {why}")
             said = compilers.ask(task, file)
-        except (ToolchainFault, OSError) as error:
+        except ToolchainFault as error:
             return Failed("build", f"the toolchain does not work: {error}")
+        except OSError as error:
+            return Failed("build", f"files cannot be read or written: {_first(error)}")
         except TookTooLong as error:
             return Failed("build", f"the compiler {error}", timed_out=True)
         return _code(said, device, task)
@@ -177,6 +179,15 @@ def _threads(found: Statistics, device: OfflineDevice) -> float:
         return min(1.0, _REGISTERS / max(1.0, found.count("full") + found.count("half") / 2))
     full = 1 if device.number.startswith("6") else 2  # the first Bifrosts have one size alone
     return min(1.0, found.count("threads") / full)
+
+
+def _first(error: OSError) -> str:
+    """The reason of an error; of a copy that failed, which has one for each file, the first."""
+    match error.args:
+        case [[(_, _, why), *_]] if isinstance(error, shutil.Error):
+            return str(why)
+        case _:
+            return str(error)
 
 
 def _why(said: Said) -> str:

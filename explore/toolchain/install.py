@@ -94,10 +94,13 @@ def fetch(folder: Path, say: Say) -> Path:
         )
         archives = apt.download(PACKAGES)
         sums = [f"{_sha256(file)}  {file.name}\n" for file in _downloaded(archives, needed)]
-        for line in sums:
-            name = line.split()[1]
-            shutil.copyfile(archives / name, folder / name)
-        write_whole(folder / SUMS, "".join(sums))
+        try:
+            for line in sums:
+                name = line.split()[1]
+                shutil.copyfile(archives / name, folder / name)
+            write_whole(folder / SUMS, "".join(sums))
+        except OSError as error:
+            raise UserError(f"{folder} cannot be written: {error.strerror}") from error
     return folder
 
 
@@ -119,7 +122,7 @@ def checked(folder: Path) -> list[Path]:
     try:
         lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:
-        raise UserError(f"{folder} holds no toolchain: it has no {SUMS}") from error
+        raise UserError(f"{folder} holds no toolchain: it has no {SUMS} to be read") from error
     found = []
     for line in lines:
         if not (listed := LISTED.fullmatch(line)):
@@ -156,7 +159,10 @@ def remove() -> bool:
 
 
 def _demand_ours(folder: Path) -> None:
-    """Raise a UserError if there is something at the path `folder` that is no toolchain."""
+    """Raise a UserError if there is something at the path `folder` that is no toolchain, or that
+    cannot be replaced by one."""
+    if os.path.ismount(folder):
+        raise UserError(f"{folder} is a file system: expected a folder in it, named by {VARIABLE}")
     if os.path.exists(folder) and not _is_ours(folder):
         raise UserError(
             f"{folder} is no toolchain, so it stays: expected an empty folder, one that does not "

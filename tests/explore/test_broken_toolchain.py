@@ -11,7 +11,7 @@ from explore.__main__ import main
 from explore.results.kernel_code import KernelCode, Refusal
 from explore.results.records import Failed, Predicted, Record
 from explore.run.run import Run
-from explore.toolchain.compile_kernel import CompileKernel, compile_kernel
+from explore.toolchain.compile_kernel import WARM, CompileKernel, compile_kernel
 from explore.toolchain.toolchain import VARIABLE, Toolchain, installed
 from tests.support.played_toolchain import behave, played_toolchain
 
@@ -69,6 +69,19 @@ def test_a_refusal_is_what_the_compiler_says_of_a_kernel(
     found = compile_kernel(CompileKernel(0, TEXT, (64, 1, 1), (64, 1, 1), toolchain, "mali-g72"))
     assert isinstance(found, kind)
     assert words in getattr(found, "words", "") + getattr(found, "reason", "")
+
+
+def test_a_machine_that_cannot_write_is_told_with_one_file(
+    toolchain: Toolchain, tmp_path: Path
+) -> None:
+    warm = toolchain.folder / WARM / "mali-g72"
+    warm.mkdir(parents=True)
+    (warm / "a").symlink_to("missing")
+    (warm / "b").symlink_to("missing")
+    found = compile_kernel(CompileKernel(0, TEXT, (64, 1, 1), (64, 1, 1), toolchain, "mali-g72"))
+    assert isinstance(found, Failed)
+    assert found.reason.startswith("files cannot be read or written: [Errno 2] No such file")
+    assert found.reason.count("No such file") == 1
 
 
 def test_a_toolchain_may_lie_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -171,6 +171,12 @@ def test_what_an_older_install_left_is_removed(
     assert remove()
 
 
+def test_a_file_system_is_not_replaced_by_a_toolchain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "/proc")
+    with pytest.raises(UserError, match="/proc is a file system: expected a folder in it"):
+        install(None, print)
+
+
 def test_packages_are_not_saved_to_a_file(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("all my work")
     with pytest.raises(UserError, match="is no folder for packages: File exists"):
