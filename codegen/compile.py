@@ -13,6 +13,7 @@ from codegen.emit.write_places import NOWHERE, Cell, Place, laid, view_of
 from codegen.kernel_facts import MOST_STATEMENTS, Facts, facts, refuse_too_large
 from codegen.memory.barriers import with_barriers
 from codegen.memory.copied_variables import without_copied_variables
+from codegen.memory.loaded_pairs import with_pairs_loaded
 from codegen.memory.local_buffers import with_shared_locals
 from codegen.memory.narrow_reals import computed_as_floats
 from codegen.memory.shared_operands import with_shared_operands
@@ -68,7 +69,10 @@ def generate(
         for stage in cut
     )
     narrow = frozenset({"bfloat"} if half_arithmetic else {"bfloat", "half"})
-    kernels = tuple(with_shared_operands(computed_as_floats(kernel, narrow)) for kernel in kernels)
+    kernels = tuple(
+        with_pairs_loaded(with_shared_operands(computed_as_floats(kernel, narrow)))
+        for kernel in kernels
+    )
     counted = tuple(map(facts, kernels))
     for found in counted:
         refuse_too_large(found, most_statements)

@@ -143,7 +143,8 @@ def kernel(form: Matrix, e: Expr, dims: Dims | None = None) -> Rewritten | None:
         )
     kept = _kept_in_parts(form, entry)
     if form.patch is not None:
-        return seq(staged_nest(entry, form.patch, dims, e), kept)(e)
+        as_they_lie = not form.choices.relaid and not form.laid and not form.patch.both
+        return seq(staged_nest(entry, form.patch, dims, e, as_they_lie), kept)(e)
     if any(isinstance(t, Pad) and not is_crop(t) for t in own_terms(e)):
         raise Refused(
             "expected padding that is stored by a kernel of its own, found padding as a view, for "

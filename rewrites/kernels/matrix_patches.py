@@ -10,6 +10,7 @@ sub-groups share the sum instead of the pixels: each makes a part of the sum for
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import takewhile
 
 from ir.core.nodes import Expr, Level, Map, Reduce
 from ir.core.size import Size, exact, named
@@ -52,18 +53,21 @@ BLOCKS = ("column items", "row items", "column block", "row block")
 TILE = ("rows of a tile", "columns of a tile")
 
 
-def staged_nest(entry: Entry, chunks: Chunks, dims: Dims, e: Expr) -> Nest:
+def staged_nest(
+    entry: Entry, chunks: Chunks, dims: Dims, e: Expr, neighbours: bool = False
+) -> Nest:
     """The nest that lowers the kernel e, whose rows and columns are in `dims`, to the instruction
-    `entry`. The patch under a group's pixels is staged chunk by chunk, as `chunks` says. Refused if
-    `chunks` asks to spell out all sums of a chunk, but these are so few that they are spelled out
-    without that."""
+    `entry`. The patch under a group's pixels is staged chunk by chunk, as `chunks` says. If
+    `neighbours`, rows that a lane holds are neighbours, so that it may load them together. Refused
+    if `chunks` asks to spell out all sums of a chunk, but these are so few that they are spelled
+    out without that."""
     sums, staged = trips(reduction(e)), _columns_operand(dims, e)
     if chunks.spelled and len(sums) <= UNROLLED:
         raise Refused(
             f"expected more than {UNROLLED} sums in a chunk, found {len(sums)}: so few are spelled "
             "out anyway; see the forms without `spelled`"
         )
-    tiles = _tiles(entry, dims, _planes(dims, nest(e)))
+    tiles = _tiles(entry, dims, _planes(dims, nest(e)), neighbours)
     if chunks.slices is not Slices.NONE:
         return _sliced(entry, chunks, tiles, sums, staged)
     items = (entry.lanes, SR, SC)
@@ -162,9 +166,10 @@ def _planes(dims: Dims, maps: Sequence[Map]) -> tuple[int, ...]:
     return tuple(d for d in planes if planes_inside()(maps[d]) is not None)
 
 
-def _tiles(entry: Entry, dims: Dims, planes: tuple[int, ...]) -> Nest:
+def _tiles(entry: Entry, dims: Dims, planes: tuple[int, ...], neighbours: bool) -> Nest:
     """The nest of maps over patches for work-groups. The maps at the positions `planes` are tiled,
-    and rows are in tiles of the instruction, for sub-groups and lanes."""
+    and rows are in tiles of the instruction, for sub-groups and lanes, each of which holds
+    `neighbours` or not."""
     (_, rows), _ = (f.sides for f in entry.fragments[:2])
     down, across = dims.columns[-2:-1], dims.columns[-1:]
     chunks = {"down": chunked(TY), "across": chunked(TX)} if down else {"across": chunked(TX)}
@@ -177,12 +182,29 @@ def _tiles(entry: Entry, dims: Dims, planes: tuple[int, ...]) -> Nest:
         .exchange("planes", "across", skip)  # the law has done that, too
     )
     tiled = patches(windows, chunks).merge("pixels", "across", "down", "planes")
-    return (
-        tiled.tile("rows", rows * TR * SR, "row tiles", "rows", told_as="sr * tr tiles of")
-        .split("rows", rows * TR, "row items", "rows", told_as="tr tiles of")
-        .split("rows", rows, "row block", "rows of a tile", told_as="a tile of")
-        .told("rows in tiles, for groups, sub-groups and lanes", since=tiled)
-    )
+    items = tiled.tile(
+        "rows", rows * TR * SR, "row tiles", "rows", told_as="sr * tr tiles of"
+    ).split("rows", rows * TR, "row items", "rows", told_as="tr tiles of")
+    held = _held_rows(entry) if neighbours else 1
+    if held == 1:
+        blocks = items.split("rows", rows, "row block", "rows of a tile", told_as="a tile of")
+    else:
+        blocks = (
+            items.split("rows", held * TR, "lanes", "rows", told_as="a lane's")
+            .split("rows", held, "row block", "held", told_as="a lane's of a tile")
+            .exchange("lanes", "row block")
+            .exchange("lanes", "held")
+            .merge("rows of a tile", "held", "lanes")
+        )
+    return blocks.told("rows in tiles, for groups, sub-groups and lanes", since=tiled)
+
+
+def _held_rows(entry: Entry) -> int:
+    """The number of rows of a tile that a lane holds, where lanes beside each other hold rows
+    beside each other; else 1."""
+    f = entry.brought[0]
+    held = [*takewhile(lambda digit: digit in f.registers, f.columns)]
+    return f.count(held) if {*f.columns[len(held) :]} <= {*f.lanes} else 1
 
 
 def _columns_operand(dims: Dims, e: Expr) -> int:

@@ -1,0 +1,58 @@
+"""Tests of numbers that lanes gather two by two: a lane holds neighbouring rows of a tile, and
+those that are neighbours in memory are loaded as a vector."""
+
+import numpy as np
+import pytest
+
+from codegen.compile import Generated, generate
+from codegen.demand_proofs import demand_proofs
+from codegen.runtime.session import Session
+from codegen.tree.statements import Load, Store, loads, statements
+from explore.space.lowering import bound
+from ir.meaning.inputs import random_inputs
+from ir.meaning.interpret import evaluate
+from rewrites.families.all_families import form_named
+from rewrites.tuning.lower import lower
+from tests.rewrites.test_matrix import program
+
+SIZES = {"C": 8, "W": 16, "M": 32}
+POINT = {"tx": 3, "ty": 3, "tp": 8, "tr": 2, "sr": 1, "sc": 1, "k": 1, "rp": 0}
+
+
+def gradient(words: str) -> Generated:
+    """A weight gradient by the instruction for bfloats, in a form with these words."""
+    p = program("gradients/vgg_weights.lift", SIZES)
+    low = lower(p, form_named(p, "matrix", f"mma-bf16 patch sums-of-4 {words}"))
+    generated = generate(bound(low.program, POINT))
+    demand_proofs(generated)
+    return generated
+
+
+def gathered(generated: Generated) -> list[Load]:
+    """The loads from the cotangent in the last kernel."""
+    stores = (s for s in statements(generated.kernels[-1].body) if isinstance(s, Store))
+    every = [load for s in stores for load in loads(s.value)]
+    return [load for load in every if load.memory.name == "cotangent_"]
+
+
+def test_two_rows_that_a_lane_holds_are_loaded_together() -> None:
+    """A lane of the instruction holds two rows of a tile at four steps. Rows are neighbours in the
+    cotangent: in place of eight loads there are four."""
+    found = {(load.index.key, load.width) for load in gathered(gradient("parts"))}
+    assert [width for _, width in found] == [2, 2, 2, 2]
+
+
+def test_where_lanes_have_rows_laid_out_for_them_they_load_these_as_they_lie() -> None:
+    (laid, *_, sums) = gradient("laid parts").kernels
+    assert laid.name != sums.name
+    assert not gathered(gradient("laid parts"))
+
+
+@pytest.mark.parametrize("words", ["parts", "laid parts"])
+def test_results_are_right_to_the_number(words: str, session: Session) -> None:
+    if "cl_khr_subgroup_shuffle" not in session.handle.extensions:
+        pytest.skip(f"{session.device.name} has neither the instruction nor shuffles")
+    p = program("gradients/vgg_weights.lift", SIZES)
+    inputs = random_inputs(p, int(np.random.default_rng().integers(1 << 30)), integers=True)
+    out = np.asarray(session.build(gradient(words).plan, checking=True)(inputs))
+    assert np.array_equal(out, np.asarray(evaluate(p, inputs)))
