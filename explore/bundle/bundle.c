@@ -7,6 +7,7 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -428,6 +429,17 @@ static char *held_before(void) {
   return held;
 }
 
+/* The bytes of the results before the variant that is under way: nothing went wrong with it when
+   somebody interrupts this program. */
+static volatile long written;
+
+static void interrupted(int number) {
+  static const char words[] = "interrupted: a new start goes on\n";
+  (void)number;
+  int failed = truncate(RESULTS, written) || write(STDERR_FILENO, words, sizeof words - 1) < 0;
+  _exit(failed ? 1 : 130);
+}
+
 /* What a process of its own does; `said` is what it told of errors. Returns how it ended. */
 static int apart(const char *wanted, int n, char said[SAID]) {
   int ends[2], status = 0;
@@ -435,6 +447,7 @@ static int apart(const char *wanted, int n, char said[SAID]) {
   if (pipe(ends)) return 1;
   pid_t child = fork();
   if (child == 0) {
+    signal(SIGINT, SIG_DFL);
     alarm(LIMIT_S);
     dup2(ends[1], STDERR_FILENO);
     close(ends[0]);
@@ -481,6 +494,9 @@ int main(int argc, char **argv) {
       continue;
     }
     FILE *out = results("a");
+    fseek(out, 0, SEEK_END);
+    written = ftell(out);
+    signal(SIGINT, interrupted);
     fputs(mark, out);
     fclose(out);
     int ended = apart(wanted, n, said);

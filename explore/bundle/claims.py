@@ -80,6 +80,8 @@ def claims_in(file: Path) -> Claims:
     if whole := _is_whole(rest):
         lines.append(rest)
     for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
         fields = loaded(line, f"{file}, line {number}", LINE)
         if "bundle" in fields.values:
             hosts.append(_host(fields))
@@ -128,7 +130,7 @@ def _lines(file: Path) -> tuple[list[str], str]:
         raise UserError(f"cannot read {file}: {error.strerror}") from None
     if len(data) > LARGEST:
         raise Damaged(f"{file}: expected at most {LARGEST} bytes, found more")
-    *lines, rest = data.decode("utf-8", "replace").split("\n")
+    *lines, rest = data.decode("utf-8-sig", "replace").split("\n")
     if len(lines) > MOST:
         raise Damaged(f"{file}: expected at most {MOST} lines, found {len(lines)}")
     return lines, rest

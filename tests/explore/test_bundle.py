@@ -2,11 +2,14 @@
 one in Python, and the results that these bring back become a run. Results are checked, and refused
 with a message if the bundle cannot have given them."""
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -140,17 +143,29 @@ def copied(bundled: Path, tmp_path: Path) -> Path:
 HOSTS = ["C", "Python"]
 
 
+def command_of(host: str, bundle: Path) -> list[str]:
+    """The command that runs the bundle's program in C, which is made, or in Python."""
+    if host == "Python":
+        return [sys.executable, "bundle.py"]
+    if not shutil.which("cc") or not Path("/usr/include/CL").exists():
+        pytest.skip("no cc")
+    subprocess.run(["make", "-s"], cwd=bundle, check=True)
+    return ["./bundle"]
+
+
+def env_of(bundle: Path) -> dict[str, str]:
+    """The environment in which a bundle finds the device that `results_of` found before."""
+    found = dict(os.environ)
+    if (bundle / "vendors").is_dir():
+        found["OCL_ICD_VENDORS"] = str(bundle / "vendors")
+    return found
+
+
 def said_by(host: str, bundle: Path) -> tuple[int, str]:
     """How the bundle's program in C or Python ends, and what it says."""
-    if host == "C":
-        if not shutil.which("cc") or not Path("/usr/include/CL").exists():
-            pytest.skip("no cc")
-        subprocess.run(["make", "-s"], cwd=bundle, check=True)
-    command = ["./bundle"] if host == "C" else [sys.executable, "bundle.py"]
-    env = dict(os.environ)
-    if host == "C" and (bundle / "vendors").is_dir():
-        env["OCL_ICD_VENDORS"] = str(bundle / "vendors")
-    done = subprocess.run(command, cwd=bundle, env=env, capture_output=True, text=True)
+    done = subprocess.run(
+        command_of(host, bundle), cwd=bundle, env=env_of(bundle), capture_output=True, text=True
+    )
     assert "Traceback" not in done.stdout + done.stderr
     return done.returncode, done.stdout + done.stderr
 
@@ -163,6 +178,7 @@ def said_by(host: str, bundle: Path) -> tuple[int, str]:
         ("bundle.json", "[]", "bundle.json is damaged or missing"),
         ("bundle.json", None, "bundle.json is damaged or missing"),
         ("results.jsonl", '"x"\n', "results.jsonl is damaged"),
+        ("drawn_inputs.py", None, "and the files of the bundle beside it"),
         ("expected.bin", "x", "expected.bin is not the one"),
         ("expected.bin", None, "expected.bin cannot be read"),
     ],
@@ -199,6 +215,35 @@ def test_damage_of_expected_results_and_kernels_is_told_by_both(
     status, told = said_by(host, bundle)
     assert status == 1
     assert "expected.bin is not the one" in told
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.usefixtures("brought_back")
+def test_a_bundle_that_is_interrupted_goes_on(bundled: Path, tmp_path: Path, host: str) -> None:
+    bundle = copied(bundled, tmp_path)
+    results = bundle / "results.jsonl"
+    command = command_of(host, bundle)
+    started = subprocess.Popen(command, cwd=bundle, env=env_of(bundle), start_new_session=True)
+    while started.poll() is None and (not results.exists() or b"begun" not in results.read_bytes()):
+        time.sleep(0.01)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(started.pid, signal.SIGINT)
+    assert started.wait() in (0, 130)  # 0: it was faster
+    lines = lines_of(results)
+    done = {line["id"] for line in lines if "id" in line}
+    assert {line["begun"] for line in lines if "begun" in line} == done
+    status, told = said_by(host, bundle)
+    assert status == 0, told
+    assert "went down" not in results.read_text()
+    assert len([line for line in lines_of(results) if "runs_ns" in line]) == 2
+
+
+def test_a_file_of_results_may_have_been_through_an_editor(
+    bundled: Path, brought_back: Path, tmp_path: Path
+) -> None:
+    text = brought_back.read_text().replace("\n", "\r\n")
+    (tmp_path / "x.jsonl").write_bytes(b"\xef\xbb\xbf" + text.encode() + b"\r\n")
+    assert absorb(bundled, tmp_path / "x.jsonl", tmp_path / "new").measured == 2
 
 
 def changed(**fields: Any) -> Callable[[list[Line]], None]:
