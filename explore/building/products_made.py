@@ -1,9 +1,10 @@
 """The products of floats that kernels' texts make, counted on their statement trees as the texts
 are spelled: copy by copy, and loops in versions of which one is carried out.
 
-A product with a factor that is known to be 0 is not made: a device's compiler leaves it out. Such
-factors are registers that hold padding, where a version of a loop is carried out in the padding
-alone, or where a copy never lies inside an array. Products by powers of two are made.
+A product with a factor that is known to be 0 does not count, as compilers leave it out where they
+spell out the loop around it. Such factors are registers that hold padding, where a version of a
+loop is carried out in the padding alone, or where a copy never lies inside an array. Products by
+powers of two count.
 """
 
 # key: s statement, e value
