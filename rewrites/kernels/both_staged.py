@@ -51,10 +51,16 @@ def along_sum(e: Expr, n: int) -> bool:
     )
 
 
-def by_rows(entry: Entry, along: Sequence[bool]) -> tuple[str, ...]:
+def by_rows(entry: Entry, along: Sequence[bool]) -> tuple[str | None, ...]:
     """The names of the instructions that load the operands of the instruction `entry` from local
-    memory, each by rows that lie along the sum or across it. Refused if there is none for one."""
-    return tuple(_loading(entry, n, steps) for n, steps in enumerate(along))
+    memory, each by rows that lie along the sum or across it; None for an operand that has none.
+    Refused if no operand has one."""
+    found = tuple(_loading(entry, n, steps) for n, steps in enumerate(along))
+    if not any(found):
+        raise Refused(
+            f"expected an instruction that loads operands of {entry.name} by rows, found none"
+        )
+    return found
 
 
 def loads(entry: Entry, n: int) -> list[Loading]:
@@ -63,13 +69,11 @@ def loads(entry: Entry, n: int) -> list[Loading]:
     return [e for e in LOADING.values() if e.held == held and e.scalar == scalar]
 
 
-def _loading(entry: Entry, n: int, along: bool) -> str:
+def _loading(entry: Entry, n: int, along: bool) -> str | None:
     for found in loads(entry, n):
         if ({*found.given.registers} <= {*found.given.rows}) == along:
             return found.name
-    raise Refused(
-        f"expected an instruction that loads operands of {entry.name} by rows, found none"
-    )
+    return None
 
 
 def _element(xs: Read, name: str) -> Read:

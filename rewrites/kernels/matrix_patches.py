@@ -91,7 +91,7 @@ def _whole(
     sums: int,
     varying: int,
     kept: Staged,
-    loaded: tuple[str, ...] = (),
+    loaded: tuple[str | None, ...] = (),
 ) -> Nest:
     """The nest `tiles`, lowered: each sub-group makes whole sums by the instruction `entry`, from
     chunks of the operands in `kept`, by their numbers, which these strategies copy to local memory.

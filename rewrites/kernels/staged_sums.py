@@ -75,7 +75,7 @@ class Chunks:
 
 
 def staged_sums(
-    entry: Entry, staged: Staged, chunks: Chunks, loaded: tuple[str, ...] = ()
+    entry: Entry, staged: Staged, chunks: Chunks, loaded: tuple[str | None, ...] = ()
 ) -> Strategy:
     """The strategy that lowers a sum over chunks, whose tiles sub-groups make, to the instruction
     `entry`, as `chunks` says. `staged` has for each operand that is staged, by its number, the

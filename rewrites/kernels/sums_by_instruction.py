@@ -81,7 +81,7 @@ def in_lanes(
     e: Expr,
     parts: Parts = Parts.WHOLE,
     in_order: bool = False,
-    loaded: tuple[str, ...] = (),
+    loaded: tuple[str | None, ...] = (),
 ) -> Rewritten | None:
     """The nest of sums e with the innermost sum made by the instruction `entry`, and the
     accumulators of the sums around it in lanes; `parts` says which parts of numbers are multiplied.
@@ -98,12 +98,12 @@ def in_lanes(
     return _sum_in_lanes(seq(of_function(step), attempt(reduce_inside_view())))(e)
 
 
-def _operands_loaded(entry: Entry, loaded: tuple[str, ...]) -> Strategy:
+def _operands_loaded(entry: Entry, loaded: tuple[str | None, ...]) -> Strategy:
     """The strategy that loads the operands of the instruction `entry` by instructions with the
     names `loaded`, operand by operand; it changes nothing if there are none."""
     if not loaded:
         return skip
-    by_name = [at((n,), instruct(name=name)) for n, name in enumerate(loaded)]
+    by_name = [at((n,), instruct(name=name)) for n, name in enumerate(loaded) if name]
     return outermost(when(lambda e: _calls(entry, e), seq(*by_name)))
 
 
@@ -131,7 +131,7 @@ def _adds(e: Expr) -> bool:
     return isinstance(e, Map) and isinstance(e.xs, Zip) and has_reduction(e.xs)
 
 
-def _products(entry: Entry, parts: Parts, in_order: bool, loaded: tuple[str, ...]) -> Strategy:
+def _products(entry: Entry, parts: Parts, in_order: bool, loaded: tuple[str | None, ...]) -> Strategy:
     """The strategy that makes a sum of products by the instruction `entry`: once, or, of parts of
     numbers, as often as products of parts are kept. With `in_order`, the steps of a sum of whole
     numbers stay in the instruction's order, and the instructions `loaded` load its operands."""

@@ -1,15 +1,16 @@
 """NVIDIA's instruction `ldmatrix`: the lanes of a sub-group load 8 × 8 matrices of 16-bit numbers
-from local memory as `mma.sync` takes them.
+from local memory as `mma.sync` takes them, or 8 × 4 matrices of floats.
 
 Lane 8 m + l gives the place of row l of matrix m, eight numbers that lie together. Lane 4 g + t
 gets of each matrix elements 2 t and 2 t + 1 of row g; or, of transposed matrices, of column g. So
 what a lane gives of an operand is a piece of eight steps of one row or column, or, transposed, one
-step of eight rows or columns that lie beside each other.
+step of eight rows or columns that lie beside each other. A float takes the place of two elements
+of a row: lane 4 g + t gets element t of row g, and nothing is transposed.
 """
 
 # key: m matrix, h half of the steps, r half of the rows, g t i as in `mma`
 
-from ir.core.types import BFLOAT, HALF, Scalar
+from ir.core.types import BFLOAT, FLOAT, HALF, Scalar
 from ir.instructions.entry import Loading
 from ir.instructions.fragments import Fragment
 from ir.instructions.mma import LANES, NVIDIA, fragments
@@ -17,7 +18,9 @@ from ir.instructions.mma import LANES, NVIDIA, fragments
 # By the number of matrices: the operand of `mma.sync` that they are, by its number there, and the
 # halves of its steps; and the digits that number the matrices.
 OPERANDS = {1: (1, 1, ("h",)), 2: (1, 2, ("h",)), 4: (0, 2, ("h", "r"))}
-TYPES: dict[str, Scalar] = {"bf16": BFLOAT, "f16": HALF}
+TYPES: dict[str, Scalar] = {"bf16": BFLOAT, "f16": HALF, "tf32": FLOAT}
+TOGETHER = {BFLOAT: 2, HALF: 2, FLOAT: 1}  # numbers in a register
+HELD = {BFLOAT: "ushort", HALF: "ushort", FLOAT: "float"}  # by lanes, in OpenCL
 
 _PTX = """
 inline GOT NAME_at(const __local void *row)
@@ -41,7 +44,7 @@ inline uint NAME_matrix(uint4 row, int m)
   const int g = get_sub_group_local_id() / 4, t = get_sub_group_local_id() % 4;
 BODY
 }
-inline GOT NAME(ushort8 row)
+inline GOT NAME(GIVEN row)
 {
   const uint4 words = as_uint4(row);
   return as_GOT(EACH);
@@ -58,17 +61,19 @@ def _entry(kind: str, count: int, across: bool) -> Loading:
     """The entry that loads so many matrices of numbers of this kind; `across`: of rows that each
     hold one step."""
     operand, halves, matrices = OPERANDS[count]
-    held = fragments(2, halves)[operand]
+    together, number = TOGETHER[TYPES[kind]], HELD[TYPES[kind]]
+    held = fragments(together, halves)[operand]
     row, piece = (("t", "i"), ("g",)) if across else (("g",), ("t", "i"))
     given = Fragment(held.sizes, (*matrices, *row), piece, held.rows, held.columns)
     name = f"ldmatrix_x{count}{'_trans' if across else ''}_{kind}"
-    words = "uint" if count == 1 else f"uint{count}"
+    words = _vector("uint", count)
     each = [f"{name}_matrix(words, {m})" for m in range(count)]
     results = ["d"] if count == 1 else [f"d.{word}" for word in "xyzw"[:count]]
     texts = {
         "BODY": _COLUMNS if across else _ROWS,
         "NAME": name,
-        "GOT": f"ushort{2 * count}",
+        "GOT": _vector(number, together * count),
+        "GIVEN": _vector(number, 4 * together),
         "WORDS": words,
         "WAY": ".trans" if across else "",
         "PLACES": ", ".join(f"%{m}" for m in range(count)),
@@ -80,6 +85,11 @@ def _entry(kind: str, count: int, across: bool) -> Loading:
     return Loading(name, TYPES[kind], given, held, LANES, {NVIDIA: ptx}, shuffles)
 
 
+def _vector(number: str, count: int) -> str:
+    """The name in OpenCL of a vector of so many numbers, or of one number."""
+    return number if count == 1 else f"{number}{count}"
+
+
 def _filled(text: str, words: dict[str, str]) -> str:
     for word, new in words.items():
         text = text.replace(word, new)
@@ -87,5 +97,8 @@ def _filled(text: str, words: dict[str, str]) -> str:
 
 
 ENTRIES = tuple(
-    _entry(kind, count, across) for kind in TYPES for count in OPERANDS for across in (False, True)
+    _entry(kind, count, across)
+    for kind, t in TYPES.items()
+    for count in OPERANDS
+    for across in (False, True)[: TOGETHER[t]]
 )
