@@ -26,6 +26,14 @@ def stride(s: Size, n: Size) -> Lam:
     )
 
 
+def turned(n: int, by: int) -> Lam:
+    """The function from place j of row i, in rows of n, to place (j + by · i) % n of that row."""
+    i = Var("i", INT)
+    row = Binary("/", i, _int(n))
+    place = Binary("%", Binary("+", i, Binary("*", _int(by), row)), _int(n))
+    return Lam(i, Binary("+", Binary("*", row, _int(n)), place))
+
+
 def _text(e: Expr) -> str:
     """The term e as a message shows it: its text on one line, cut after `SHOWN` characters."""
     text = " ".join(show(e).split())

@@ -18,16 +18,15 @@ from rewrites.engine.strategy import remembered, seq
 from rewrites.kernels.work_group import Items, flattened, in_rounds
 from rewrites.laws.lower import copy, to_local
 from rewrites.laws.vectors import vectorize_map
-from rewrites.laws.views import join_open, room_inner, split_open
+from rewrites.laws.views import join_open, map_identity, split_inner, split_open, turn_inner
 from rewrites.nest.dimensions import operands, reduction
 from rewrites.nest.labels import labels
 from rewrites.nest.named_views import reordered
-from rewrites.nest.spine import inside, nest
+from rewrites.nest.spine import nest
 from rewrites.number_laws.precision import operand_type
 
 BYTES_AT_ONCE = 16  # that a work-item copies
 PIECES = 8  # of so many bytes in a line: together the words that all banks give in a turn
-LINES = 8  # numbers of which lanes read each step together
 
 
 def along_sum(e: Expr, n: int) -> bool:
@@ -89,25 +88,36 @@ def as_it_lies(items: Items, along: bool, ahead: int, in_flight: bool) -> Strate
     `along` the sum, else with rows or columns so. So many chunks `ahead` are copied while one is
     used; if `in_flight`, by copies that are begun and awaited.
 
-    Rows of steps lie behind each other, with room for a piece after each line of `PIECES`; lines
-    of rows or columns have room for `LINES` numbers. So neighbouring work-items write neighbouring
-    pieces, and lanes that read a piece of neighbouring rows, or of neighbouring steps, read all
-    banks.
+    A line is eight pieces of 16 bytes: of rows of steps, behind each other, or of the rows or
+    columns of a step. Each of eight lines behind each other has its pieces turned by more than the
+    one before (`turn_inner`). So neighbouring work-items write neighbouring pieces, and lanes that
+    read a piece of eight rows, or the same piece of several steps, read all banks; nothing is left
+    free.
     """
 
     def run(e: Expr) -> Rewritten | None:
         if depth(type_of(e)) > 2:
             return seq(join_open(), of_array(run))(e)
-        vector = BYTES_AT_ONCE // _bytes(e)
-        vectors = seq(copy(), vectorize_map(v=vector), inside(in_rounds(items)))
-        kept = of_array(to_local(ahead=ahead, in_flight=in_flight))
+        numbers = BYTES_AT_ONCE // _bytes(e)
+        by = _turns(along, numbers)
+        kept = seq(copy(), in_rounds(items), to_local(ahead=ahead, in_flight=in_flight))
+        turned = seq(turn_inner(n=PIECES, by=by, level=1), of_array(flattened(2, kept)))
+        blocks = seq(split_open(k=PIECES * PIECES), of_array(turned))
+        pieces = seq(copy(), vectorize_map(v=numbers), of_array(seq(map_identity(), blocks)))
         if along:
-            lines = of_array(seq(room_inner(n=vector, level=1), kept))
-            return flattened(2, seq(vectors, split_open(k=PIECES * vector), lines))(e)
-        across = seq(flattened(2, vectors), room_inner(n=LINES, level=1), kept)
+            return flattened(2, pieces)(e)
+        lying = labels("steps", "lines", "numbers")
+        lines = reordered(lying, ("lines", "steps", "numbers"), flattened(3, pieces))
+        across = seq(split_inner(k=PIECES * numbers, level=1), of_array(lines))
         return reordered(labels("columns", "steps"), ("steps", "columns"), across)(e)
 
     return run
+
+
+def _turns(along: bool, numbers: int) -> int:
+    """The pieces by which a line is turned more than the one before. Lanes that load floats of
+    steps by themselves read two pieces of each step; else one piece of each line is read."""
+    return 2 if not along and numbers == 4 else 1
 
 
 def _bytes(e: Expr) -> int:

@@ -38,7 +38,7 @@ from rewrites.laws.lower import (
 )
 from rewrites.laws.reductions import fuse_reduce, interchange_reduce, join_reduce, split_reduce
 from rewrites.laws.vectors import vectorize_map
-from rewrites.laws.views import split_zip
+from rewrites.laws.zips import split_zip
 from rewrites.nest.named_nest import Nest
 from rewrites.nest.normal_form import nested_reductions, simplify
 from rewrites.nest.reshape import rounded

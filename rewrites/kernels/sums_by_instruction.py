@@ -131,7 +131,9 @@ def _adds(e: Expr) -> bool:
     return isinstance(e, Map) and isinstance(e.xs, Zip) and has_reduction(e.xs)
 
 
-def _products(entry: Entry, parts: Parts, in_order: bool, loaded: tuple[str | None, ...]) -> Strategy:
+def _products(
+    entry: Entry, parts: Parts, in_order: bool, loaded: tuple[str | None, ...]
+) -> Strategy:
     """The strategy that makes a sum of products by the instruction `entry`: once, or, of parts of
     numbers, as often as products of parts are kept. With `in_order`, the steps of a sum of whole
     numbers stay in the instruction's order, and the instructions `loaded` load its operands."""

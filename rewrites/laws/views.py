@@ -29,6 +29,7 @@ from ir.core.size import Size, round_up, same
 from ir.core.terms import apply, children, free, lam, once, pattern_value, variables
 from ir.core.type_rules import elem_of, type_of
 from ir.core.types import Array, Scalar, Type, depth, leaves
+from ir.elaborate.bijection import turned
 from rewrites.analysis.binder_names import element_of, joined, name_of, parts_of
 from rewrites.analysis.folds import number
 from rewrites.analysis.size_signs import divides
@@ -357,18 +358,19 @@ def _sorting(order: list[int]) -> list[int]:
     return swaps
 
 
-@rule("split k . zip  =  map zip . zip . map (split k)")
-def split_zip(e: Split) -> Expr | None:
-    match e:
-        case Split(k, Zip(parts)):
-            rows = Zip(tuple(Split(k, p) for p in parts))
-            return Map(
-                lam(
-                    "row", elem_of(rows), lambda r: Zip(tuple(Get(i, r) for i in range(len(parts))))
-                ),
-                rows,
-            )
-    return None
+@rule("id  =  map^level (reorder (turned n −by)) . map^level (reorder (turned n by))")
+def turn_inner(e: Expr, n: Size, by: Size, level: Size) -> Expr | None:
+    """The arrays `level` dimensions inside e, seen as rows of n, have each row turned by `by`
+    places more than the row before, and turned back again."""
+    assert isinstance(level, int)
+    row = _row(type_of(e), level)
+    if not isinstance(n, int) or not isinstance(by, int) or row is None:
+        return None
+    if not isinstance(row.size, int) or row.size % n:
+        return None
+    there, back = turned(n, by), turned(n, -by % n)
+    inner = beneath_maps(level, lambda r: Reorder(there, r), e)
+    return beneath_maps(level, lambda r: Reorder(back, r), inner)
 
 
 @rule("reorder id  =  id")

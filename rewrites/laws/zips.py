@@ -1,11 +1,12 @@
-"""Laws of maps over zips: parts that need not be zipped."""
+"""Laws of zips: parts that need not be zipped, and views that go inside."""
 
-# key: f function, x y elements
+# key: f function, x y elements, k size
 
 from collections.abc import Sequence
 
-from ir.core.nodes import Expr, Lam, Map, Zip
-from ir.core.terms import variables
+from ir.core.nodes import Expr, Get, Lam, Map, Split, Zip
+from ir.core.terms import lam, variables
+from ir.core.type_rules import elem_of
 from rewrites.analysis.alpha_equality import uses
 from rewrites.analysis.kernel_terms import has_reduction
 from rewrites.engine.rule import rule
@@ -39,3 +40,17 @@ def _simplest(parts: Sequence[Expr]) -> int:
     """The index of the first of `parts` without a reduction, so that its size can be known without
     computing an array; 0 if all contain one."""
     return next((i for i, part in enumerate(parts) if not has_reduction(part)), 0)
+
+
+@rule("split k . zip  =  map zip . zip . map (split k)")
+def split_zip(e: Split) -> Expr | None:
+    match e:
+        case Split(k, Zip(parts)):
+            rows = Zip(tuple(Split(k, p) for p in parts))
+            return Map(
+                lam(
+                    "row", elem_of(rows), lambda r: Zip(tuple(Get(i, r) for i in range(len(parts))))
+                ),
+                rows,
+            )
+    return None

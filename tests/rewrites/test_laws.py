@@ -35,7 +35,7 @@ from rewrites.fast_algorithms import sums_of_spectra as spectra
 from rewrites.fast_algorithms import toeplitz as matrices
 from rewrites.fast_algorithms.by_columns import by_columns
 from rewrites.fast_algorithms.by_windows import by_windows
-from rewrites.laws import captures, lets, lower, maps, pads, planes, slides, vectors, views
+from rewrites.laws import captures, lets, lower, maps, pads, planes, slides, vectors, views, zips
 from rewrites.laws import functions_of_elements as functions
 from rewrites.laws import hoisting as out
 from rewrites.laws import interchange as nests
@@ -214,7 +214,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (views.split_inner, {"k": 4, "level": 1}, XSS, "xss"),
     (views.split_inner, {"k": 1, "level": 1}, XS, "xs"),
     (views.round_open, {"k": 4}, "xs : [(float, int)]6", "xs"),
-    (views.split_zip, {}, XS, "split(2, xs)"),
+    (zips.split_zip, {}, XS, "split(2, xs)"),
     # windows and edges
     (slides.tile_slide, {"u": 4}, XS, "slide(3, 2, xs)"),
     (slides.strict_slide, {}, XS, "slide_strict(2, 2, xs)"),

@@ -54,6 +54,8 @@ VIEWS = [
       {"level": 0}, {"level": 1}),
     C(views.room_inner, "there are so many dimensions", XSS, "xss",
       {"level": 1}, {"level": 2}, {"n": 1}),
+    C(views.turn_inner, "n divides rows", XS, "xs", {"n": 3, "by": 1, "level": 0},
+      {"n": 4, "by": 1, "level": 0}),
     C(views.round_open, "k does not divide n", XS, "xs", {"k": 4}, {"k": 3}),
     C(views.round_open, "there is one 0 for all", f"{XS}, is : [int]6", "zip(xs, {})",
       "xs", "is", {"k": 4}),

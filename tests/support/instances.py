@@ -73,7 +73,7 @@ from rewrites.engine.rule import Argument, Place, Rule
 from rewrites.fast_algorithms import fourier
 from rewrites.fast_algorithms import shared_fourier as paired
 from rewrites.fast_algorithms.dft_terms import COMPLEX, dft, irdft, rdft
-from rewrites.laws import captures, lets, lower, maps, pads, planes, slides, vectors, views
+from rewrites.laws import captures, lets, lower, maps, pads, planes, slides, vectors, views, zips
 from rewrites.laws import hoisting as out
 from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
@@ -712,6 +712,14 @@ def room_inner(g: Terms) -> Instance:
     return xs, {**level, "n": g.size(0, 3)}
 
 
+def turn_inner(g: Terms) -> Instance:
+    level, n, rows = g.rng.randrange(3), g.rng.randint(1, 4), g.rng.randint(1, 4)
+    t = Array(g.type(), n * rows)
+    for _ in range(level):
+        t = Array(t, g.size())
+    return g.value(t, depth=1), {"n": n, "by": g.rng.randrange(n), "level": level}
+
+
 def split_open(g: Terms) -> Instance:
     n = g.size(1, 6)
     return g.xs(n=n), {"k": divisor(g, n)}
@@ -1218,7 +1226,8 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     views.transpose_open: plain(rows),
     views.transpose_inner: transpose_inner,
     views.room_inner: room_inner,
-    views.split_zip: plain(split_zip),
+    views.turn_inner: turn_inner,
+    zips.split_zip: plain(split_zip),
     views.reorder_nothing: plain(lambda g: Reorder(identity(INT), g.xs())),
     slides.tile_slide: tile_slide,
     slides.strict_slide: plain(
