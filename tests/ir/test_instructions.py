@@ -11,7 +11,7 @@ import pytest
 from ir import FLOAT, Array, Instruct, Lit, UserError, Var, Vector, parse, show, type_of
 from ir.core.nodes import Param, Program
 from ir.core.terms import variables
-from ir.core.types import RANGES, Scalar, leaves
+from ir.core.types import BYTES, RANGES, Scalar, leaves
 from ir.instructions.entry import Across, Entry, Loading
 from ir.instructions.fragments import Fragment, as_lanes, as_matrix, held
 from ir.instructions.table import ACROSS, DOTS, LOADING, MATRIX, TABLE
@@ -313,18 +313,19 @@ def _bytes(random: np.random.Generator, v: Var) -> np.ndarray:
 @pytest.mark.parametrize("entry", LOADING.values(), ids=list(LOADING))
 def test_lanes_get_pairs_of_the_rows_that_lanes_give(entry: Loading) -> None:
     """Lane 4 g + t gets of matrix m what lane 8 m + g gives at 2 t and 2 t + 1; of a transposed
-    one, what lanes 8 m + 2 t and 8 m + 2 t + 1 give at g."""
-    rows = Var("rows", Array(Vector(entry.scalar, 8), 32))
+    one, what lanes 8 m + 2 t and 8 m + 2 t + 1 give at g. Of floats, it gets the one at t."""
+    width = 16 // BYTES[entry.scalar.name]
+    each = width // 4
+    rows = Var("rows", Array(Vector(entry.scalar, width), 32))
     program = Program("f", (Param(rows),), Instruct(entry.instruction, (rows,)))
     assert parse(show(program)) == program
-    given = np.arange(32 * 8, dtype=np.float32).reshape(32, 8) % 251
-    found = np.asarray(evaluate(program, {"rows": given})).astype(np.float32)
-    for lane, m, i in product(range(32), range(found.shape[1] // 2), range(2)):
+    given = np.arange(32 * width, dtype=np.float32).reshape(32, width) % 251
+    found = np.asarray(evaluate(program, {"rows": given})).astype(np.float32).reshape(32, -1)
+    for lane, m, i in product(range(32), range(found.shape[1] // each), range(each)):
         g, t = divmod(lane, 4)
-        right = (
-            given[8 * m + 2 * t + i, g] if "trans" in entry.name else given[8 * m + g, 2 * t + i]
-        )
-        assert found[lane, 2 * m + i] == right
+        at = each * t + i
+        right = given[8 * m + at, g] if "trans" in entry.name else given[8 * m + g, at]
+        assert found[lane, each * m + i] == right
 
 
 @pytest.mark.parametrize("entry", LOADING.values(), ids=list(LOADING))
