@@ -28,24 +28,41 @@ class Model:
     ) -> "Model":
         """The model that learns from the kernels `known`, given as rows of `features`: those in
         `good` ran, and took exp(`errors`) times as long as estimated; the others failed."""
-        from sklearn.ensemble import ExtraTreesRegressor  # here: it takes a second to import
-
-        def forest(rows: Sequence[int], target: Floats, leaf: int) -> Any:
-            made = ExtraTreesRegressor(
-                _TREES, min_samples_leaf=leaf, max_features=0.6, random_state=seed
-            )
-            return made.fit(features[rows], target)
-
-        ran = np.isin(known, good).astype(float)
-        return Model(forest(good, errors, 2), None if ran.all() else forest(known, ran, 3))
+        return Model(
+            _forest(features[good], errors, 2, seed), _success(features, known, good, seed)
+        )
 
     def predict(self, features: Floats) -> tuple[Floats, Floats, Floats]:
         """Three arrays, with a number for each row of features: the mean and the deviation of the
         log of the estimate's error, and the chance that the kernel runs."""
         rows = np.ascontiguousarray(features, dtype=np.float32)
         trees = np.stack([tree.predict(rows) for tree in self.times.estimators_])
-        chance = np.ones(len(rows)) if self.success is None else self.success.predict(rows)
-        return trees.mean(0), trees.std(0) + 1e-3, np.clip(chance, 0.02, 1.0)
+        return trees.mean(0), trees.std(0) + 1e-3, _chances(self.success, features)
+
+
+def chances(features: Floats, known: Sequence[int], good: Sequence[int], seed: int) -> Floats:
+    """The chance that each kernel runs, a row of `features`, learned from the kernels `known`, of
+    which those in `good` ran."""
+    return _chances(_success(features, known, good, seed), features)
+
+
+def _success(features: Floats, known: Sequence[int], good: Sequence[int], seed: int) -> Any | None:
+    """The forest that predicts whether kernels run; None if none of the known ones has failed."""
+    ran = np.isin(known, good).astype(float)
+    return None if ran.all() else _forest(features[known], ran, 3, seed)
+
+
+def _chances(success: Any | None, rows: Floats) -> Floats:
+    return np.ones(len(rows)) if success is None else np.clip(success.predict(rows), 0.02, 1.0)
+
+
+def _forest(rows: Floats, target: Floats, leaf: int, seed: int) -> Any:
+    """The forest that learns a target, a number for each row; `leaf` are the rows that a leaf has
+    at least."""
+    from sklearn.ensemble import ExtraTreesRegressor  # here: it takes a second to import
+
+    made = ExtraTreesRegressor(_TREES, min_samples_leaf=leaf, max_features=0.6, random_state=seed)
+    return made.fit(rows, target)
 
 
 def expected_improvement(best: Floats, mean: Floats, spread: Floats) -> Floats:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explore.search.cost_model import Model
+from explore.search.correction import MOST, corrections
+from explore.search.cost_model import Model, chances
 from explore.search.kernel_table import Floats, KernelTable
 
 STEP = math.log(1.03)  # times closer than this are one: noise must not turn the search around
@@ -82,23 +83,30 @@ def outlook(
 ) -> Outlook:
     """The forecast of all candidates in a table, from those that ran, whose kernels' times are
     `taken`, and from those that failed. If other runs tell which times are to be `expected`, these
-    take the place of the rough estimates: the model then learns by how much they are off here."""
+    take the place of the rough estimates. By how much they are off here is then told by the kernels
+    that are like those that ran, until there are enough of these for a model."""
     ran, logs = _medians(table, taken)
+    few = expected is not None and len(ran) <= MOST
     if expected is None:
         rough = trust(table.estimates[ran], logs) * table.estimates
         expected = Expected(rough, np.zeros(len(rough)))
-    bad = sorted({int(k) for i in failed for k in table.kernels_of(i)} - set(ran))
+    known = [*ran, *sorted({int(k) for i in failed for k in table.kernels_of(i)} - set(ran))]
     mean, spread, chance = expected.mean, expected.spread, np.ones(len(table.rows))
     if ran:
-        model = Model.fit(table.rows, [*ran, *bad], ran, logs - mean[ran], seed)
-        error, unsure, chance = model.predict(table.rows)
-        mean, spread = mean + error, np.hypot(spread, unsure)
+        off = logs - mean[ran]
+        if few:
+            error, spread = corrections(table, ran, off)
+            chance = chances(table.rows, known, ran, seed)
+        else:
+            error, unsure, chance = Model.fit(table.rows, known, ran, off, seed).predict(table.rows)
+            spread = np.hypot(spread, unsure)
+        mean = mean + error
         mean[ran], spread[ran], chance[ran] = logs, STEP, 1.0
     total = table.total(mean)
-    off = np.square(np.exp(mean) * spread)[table.row_of]
+    squares = np.square(np.exp(mean) * spread)[table.row_of]
     return Outlook(
         total,
-        np.sqrt(np.add.reduceat(off, table.start_of)) / np.exp(total),
+        np.sqrt(np.add.reduceat(squares, table.start_of)) / np.exp(total),
         np.minimum.reduceat(chance[table.row_of], table.start_of),
     )
 

@@ -18,6 +18,7 @@ from explore.measure.measure_variant import Measure
 from explore.results.records import Measured, Record, Variant, variant_id
 from explore.run.bench import Bench, Waiting
 from explore.run.ledger import Ledger
+from explore.search.correction import MOST, corrections
 from explore.search.forecast import learned, outlook, trust
 from explore.search.kernel_table import Floats, KernelTable
 from explore.search.rounds import Rounds
@@ -315,6 +316,46 @@ def test_what_runs_here_corrects_what_other_runs_lead_to_expect() -> None:
     before = outlook(table, {}, (), 0, expected)
     assert before.mean == pytest.approx(np.log(times), abs=0.03)
     assert seen.mean[10:] == pytest.approx(np.log(times[10:]) + math.log(3), abs=math.log(1.3))
+
+
+def test_a_few_kernels_that_ran_correct_those_that_are_like_them() -> None:
+    """Kernels of one form take half as long again as expected, those of another as long as
+    expected, and of a third none ran: the more a kernel is unlike those that ran, the more it stays
+    as expected, and the less is sure."""
+    columns = ["form=a", "form=b", "form=c", *(f"size {n}" for n in range(60))]
+    forms = np.repeat(np.eye(3), 8, axis=0)
+    sizes = np.repeat(np.linspace(0.0, 7.0, 24).reshape(-1, 1), 60, axis=1)
+    table = KernelTable.of(columns, np.hstack([forms, sizes]))
+    ran, off = [0, 2, 4, 8, 10], np.array([math.log(1.5)] * 3 + [0.0] * 2)
+    error, unsure = corrections(table, ran, off)
+    assert error[ran] == pytest.approx(off, abs=0.05)
+    assert error[1] == pytest.approx(math.log(1.5), abs=0.05)
+    assert abs(error[9]) < 0.1
+    assert 0.0 < error[23] < error[1]
+    assert unsure[0] < unsure[1] < unsure[7] < unsure[23]
+
+
+def test_failures_count_among_few_kernels_too() -> None:
+    """Other runs tell nothing of failures; here all kernels of one form fail."""
+    form = np.repeat([0.0, 1.0], 20)
+    table = KernelTable.of(["form=bad", "size"], np.column_stack([form, np.arange(40.0) % 20]))
+    expected = learned(table, dict.fromkeys(range(40), (100.0,))).expected(table)
+    ran = dict.fromkeys(range(8), (100.0,))
+    seen = outlook(table, ran, range(20, 28), 0, expected)
+    assert seen.chance[8:20].min() > 0.8
+    assert seen.chance[28:].max() < 0.2
+
+
+def test_many_kernels_correct_what_other_runs_lead_to_expect_by_a_forest() -> None:
+    """Of more kernels than the corrections are for, a forest learns what cannot be told from their
+    likeness: those of odd numbers take twice as long."""
+    numbers = np.arange(3.0 * MOST)
+    table = KernelTable.of(["odd", "number"], np.column_stack([numbers % 2, numbers]))
+    expected = learned(table, dict.fromkeys(range(len(table)), (100.0,))).expected(table)
+    ran = {n: (100.0 * (1 + n % 2),) for n in range(2 * MOST)}
+    seen = outlook(table, ran, (), 0, expected)
+    twice = np.log(100.0 * (1 + numbers[2 * MOST :] % 2))
+    assert seen.mean[2 * MOST :] == pytest.approx(twice, abs=0.2)
 
 
 def test_a_kernel_with_an_unknown_word_is_not_one_that_ran() -> None:
