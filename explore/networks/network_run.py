@@ -21,6 +21,7 @@ from explore.network_graph.layer_layouts import layers_in_layouts
 from explore.network_graph.network_layers import Layers
 from explore.networks.shared_hands import SharedHands
 from explore.networks.shares_of_time import weights, within
+from explore.offline.working_compiler import demand_compiled_for
 from explore.onnx_model.onnx_graph import Graph
 from explore.options import options as asked_options
 from explore.options.stored_fields import Fields
@@ -32,6 +33,7 @@ from explore.run.source import Source
 from explore.run.target import Target, target_of
 from explore.run.trusted_plans import TrustedPlans
 from explore.run.worker_pools import Here
+from explore.toolchain.toolchain import ToolchainFault
 from explore.workers.hands import Hands
 from ir.errors import UserError
 
@@ -66,6 +68,7 @@ class NetworkRun:
         A limit of time is for the whole network, and each program gets its share. A program for
         which no time is left has options by estimates.
         """
+        demand_compiled_for(target.profile, self.asked)
         begun, limit = time.monotonic(), self.asked.time_limit
         done = self._done()
         with SharedHands(Here()) as hands:
@@ -88,7 +91,7 @@ class NetworkRun:
         self, number: int, asked: asked_options.Options, target: Target, hands: Hands
     ) -> None:
         """Explore program number `number`. If no variant of it can be made, the reason is printed,
-        and other programs are still explored."""
+        and other programs are still explored; not with compilers that do not work."""
         run, name = self.of_program(number), self.layers.programs[number].name
         try:
             if (run.folder / DATABASE).exists():
@@ -96,6 +99,8 @@ class NetworkRun:
             else:
                 source = Source(self.layers.texts[number], f"<{name}>")
                 start(source, asked, target, run.folder, hands=hands)
+        except ToolchainFault:
+            raise
         except UserError as error:
             print(f"{name}: {error.message}", file=sys.stderr, flush=True)
 

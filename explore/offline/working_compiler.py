@@ -1,5 +1,7 @@
 """Whether a device's compiler works here: shown by a small kernel that every device compiles."""
 
+from functools import cache
+
 from constraints.devices import Profile
 from explore.options.options import Options
 from explore.results.kernel_code import KernelCode, Refusal
@@ -29,6 +31,18 @@ def demand_compiled_for(profile: Profile, options: Options) -> None:
             "--compile: expected --profile with a device that is not here but compiled for, of "
             f"{', '.join(DEVICES)}; found {profile.name}"
         )
+
+
+def demand_compiler(profile: Profile, options: Options) -> None:
+    """Raise a ToolchainFault if a run for the device with this profile is to use a toolchain that
+    is installed but does not work; one that worked before in this process is not asked again."""
+    if found := compiler_for(profile, options):
+        _worked(found, profile)
+
+
+@cache
+def _worked(toolchain: Toolchain, profile: Profile) -> None:
+    demand_working(toolchain, profile)
 
 
 def demand_working(toolchain: Toolchain, profile: Profile) -> None:

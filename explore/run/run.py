@@ -15,7 +15,7 @@ from explore.export.export_variant import kernel_text
 from explore.files.own_folder import OwnFolder
 from explore.files.whole_files import write_whole
 from explore.measure.front_again import contenders
-from explore.offline.working_compiler import compiler_for, demand_compiled_for, demand_working
+from explore.offline.working_compiler import demand_compiled_for, demand_compiler
 from explore.options.option_values import demand_one, demand_positive, demand_whole
 from explore.options.options import Options
 from explore.options.units import parse_bytes, parse_seconds
@@ -191,17 +191,12 @@ def start(
             books.note(f"measuring what {target.name} can do, to compare times with")
         measured = _with_limits(environment, target, asked)
         target = tried(target, asked)  # a device that hangs or dies there leaves no run behind
-        _demand_compiler(target, options)  # nor a compiler that does not work
+        if target.device is None:
+            demand_compiler(target.profile, options)  # nor does a compiler that does not work
         store = stack.enter_context(Store.create(folder, measured))
         if facts is None and target.device is not None:
             books.keep_facts(_facts(measured, target))
         return _explore(store, program, options, target, begun, books, known, hands, live)
-
-
-def _demand_compiler(target: Target, options: Options) -> None:
-    """Raise a ToolchainFault if there is a compiler that the run is to use and it does not work."""
-    if target.device is None and (found := compiler_for(target.profile, options)):
-        demand_working(found, target.profile)
 
 
 def _facts(measured: Environment, target: Target) -> DeviceFacts:
@@ -259,7 +254,8 @@ def resume(
     ):
         known = books.tell(options, stored.started_unix_s)
         target = tried(target, hands)
-        _demand_compiler(target, options)
+        if target.device is None:
+            demand_compiler(target.profile, options)
         return _explore(store, program, options, target, begun, books, known, hands, live)
 
 

@@ -23,8 +23,10 @@ from explore.networks.peer_engines import Grown
 from explore.onnx_model.read_model import read_model
 from explore.options.options import Options as Settings
 from explore.run.target import target_of
+from explore.toolchain.toolchain import VARIABLE, ToolchainFault
 from ir.errors import UserError
 from tests.support.onnx_models import classifier, expected, whole
+from tests.support.played_toolchain import played_toolchain
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +147,21 @@ def test_a_report_draws_the_graph_and_what_was_measured_beside(
     graph = text[text.index('aria-label="graph"') : text.index("<h2>Layers")]
     assert graph.count("<rect") == len(chooser.layers.layers)
     assert "<td>convlift</td><td>2" in text
+
+
+def test_a_network_is_not_explored_with_a_compiler_that_does_not_work(
+    found: tuple[object, Layers, Options], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "toolchain"))
+    played_toolchain(tmp_path / "toolchain", "no start")
+    run = NetworkRun(tmp_path, Path("model.onnx"), "", {}, Settings(variants=2), found[1])
+    target = target_of(None, "mali-g72", ())
+    with pytest.raises(ToolchainFault, match=r"expected the toolchain in .* but: "):
+        run.explore(target, lambda number, options: None)
+    assert len(run.unexplored()) == len(found[1].programs)
+    compiling = replace(run, asked=Settings(compile=3))
+    with pytest.raises(UserError, match="--compile: expected --profile with a device"):
+        compiling.explore(target_of(None, "h200", ()), lambda number, options: None)
 
 
 def test_a_run_in_which_nothing_was_explored_says_so(
