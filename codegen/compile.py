@@ -13,7 +13,7 @@ from codegen.emit.write_places import NOWHERE, Cell, Place, laid, view_of
 from codegen.kernel_facts import MOST_STATEMENTS, Facts, facts, refuse_too_large
 from codegen.memory.barriers import with_barriers
 from codegen.memory.copied_variables import without_copied_variables
-from codegen.memory.loaded_pairs import with_pairs_loaded
+from codegen.memory.loaded_together import with_neighbours_loaded
 from codegen.memory.local_buffers import with_shared_locals
 from codegen.memory.narrow_reals import computed_as_floats
 from codegen.memory.shared_operands import with_shared_operands
@@ -70,7 +70,7 @@ def generate(
     )
     narrow = frozenset({"bfloat"} if half_arithmetic else {"bfloat", "half"})
     kernels = tuple(
-        with_pairs_loaded(with_shared_operands(computed_as_floats(kernel, narrow)))
+        with_neighbours_loaded(with_shared_operands(computed_as_floats(kernel, narrow)))
         for kernel in kernels
     )
     counted = tuple(map(facts, kernels))

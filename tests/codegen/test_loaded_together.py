@@ -1,5 +1,5 @@
-"""Tests of numbers that lanes gather two by two: a lane holds neighbouring rows of a tile, and
-those that are neighbours in memory are loaded as a vector."""
+"""Tests of numbers that lanes gather two by two or four by four: a lane holds neighbouring rows of
+its tiles, and those that are neighbours in memory are loaded as a vector."""
 
 import numpy as np
 import pytest
@@ -15,15 +15,16 @@ from rewrites.families.all_families import form_named
 from rewrites.tuning.lower import lower
 from tests.rewrites.test_matrix import program
 
-SIZES = {"C": 8, "W": 16, "M": 32}
-POINT = {"tx": 3, "ty": 3, "tp": 8, "tr": 2, "sr": 1, "sc": 1, "k": 1, "rp": 0}
+SIZES = {"C": 8, "W": 16, "M": 192}
+POINT = {"tx": 3, "ty": 3, "tp": 8, "sr": 1, "sc": 1, "k": 1, "rp": 0}
 
 
-def gradient(words: str) -> Generated:
-    """A weight gradient by the instruction for bfloats, in a form with these words."""
+def gradient(words: str, tiles: int = 2) -> Generated:
+    """A weight gradient by the instruction for bfloats, in a form with these words, whose
+    sub-groups make so many tiles of rows."""
     p = program("gradients/vgg_weights.lift", SIZES)
     low = lower(p, form_named(p, "matrix", f"mma-bf16 patch sums-of-4 {words}"))
-    generated = generate(bound(low.program, POINT))
+    generated = generate(bound(low.program, {**POINT, "tr": tiles}))
     demand_proofs(generated)
     return generated
 
@@ -38,7 +39,18 @@ def gathered(generated: Generated) -> list[Load]:
 def test_two_rows_that_a_lane_holds_are_loaded_together() -> None:
     """A lane of the instruction holds two rows of a tile at four steps. Rows are neighbours in the
     cotangent: in place of eight loads there are four."""
-    found = {(load.index.key, load.width) for load in gathered(gradient("parts"))}
+    found = {(load.index.key, load.width) for load in gathered(gradient("parts", tiles=1))}
+    assert [width for _, width in found] == [2, 2, 2, 2]
+
+
+@pytest.mark.parametrize("tiles", [2, 4])
+def test_rows_of_two_tiles_that_a_lane_holds_are_loaded_together(tiles: int) -> None:
+    found = {(load.index.key, load.width) for load in gathered(gradient("parts", tiles))}
+    assert [width for _, width in found] == [4, 4, 4, 4]
+
+
+def test_of_three_tiles_each_is_loaded_by_itself() -> None:
+    found = {(load.index.key, load.width) for load in gathered(gradient("parts", tiles=3))}
     assert [width for _, width in found] == [2, 2, 2, 2]
 
 
@@ -48,11 +60,11 @@ def test_where_lanes_have_rows_laid_out_for_them_they_load_these_as_they_lie() -
     assert not gathered(gradient("laid parts"))
 
 
-@pytest.mark.parametrize("words", ["parts", "laid parts"])
-def test_results_are_right_to_the_number(words: str, session: Session) -> None:
+@pytest.mark.parametrize(("words", "tiles"), [("parts", 1), ("parts", 2), ("laid parts", 2)])
+def test_results_are_right_to_the_number(words: str, tiles: int, session: Session) -> None:
     if "cl_khr_subgroup_shuffle" not in session.handle.extensions:
         pytest.skip(f"{session.device.name} has neither the instruction nor shuffles")
     p = program("gradients/vgg_weights.lift", SIZES)
     inputs = random_inputs(p, int(np.random.default_rng().integers(1 << 30)), integers=True)
-    out = np.asarray(session.build(gradient(words).plan, checking=True)(inputs))
+    out = np.asarray(session.build(gradient(words, tiles).plan, checking=True)(inputs))
     assert np.array_equal(out, np.asarray(evaluate(p, inputs)))
