@@ -90,6 +90,12 @@ class Matrix:
         return MATRIX[self.instruction].brought[0]
 
     @property
+    def gathers(self) -> bool:
+        """True if lanes gather rows from what is not laid out for them: in sums over tiles. What
+        other kernels multiply may be stored in the order of tiles, as transformed weights are."""
+        return self.tiles is not None and not self.laid
+
+    @property
     def copies_in_runs(self) -> bool:
         """True if kernels of every run may copy operands, or add parts of sums over tiles."""
         return self.laid or self.tiles is not None
@@ -143,8 +149,7 @@ def kernel(form: Matrix, e: Expr, dims: Dims | None = None) -> Rewritten | None:
         )
     kept = _kept_in_parts(form, entry)
     if form.patch is not None:
-        as_they_lie = not form.choices.relaid and not form.laid and not form.patch.both
-        return seq(staged_nest(entry, form.patch, dims, e, as_they_lie), kept)(e)
+        return seq(staged_nest(entry, form.patch, dims, e, form.gathers), kept)(e)
     if any(isinstance(t, Pad) and not is_crop(t) for t in own_terms(e)):
         raise Refused(
             "expected padding that is stored by a kernel of its own, found padding as a view, for "

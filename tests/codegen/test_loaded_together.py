@@ -68,3 +68,16 @@ def test_results_are_right_to_the_number(words: str, tiles: int, session: Sessio
     inputs = random_inputs(p, int(np.random.default_rng().integers(1 << 30)), integers=True)
     out = np.asarray(session.build(gradient(words, tiles).plan, checking=True)(inputs))
     assert np.array_equal(out, np.asarray(evaluate(p, inputs)))
+
+
+def test_products_between_transforms_have_rows_in_the_order_of_tiles() -> None:
+    """Winograd's transformed weights are stored as lanes hold them: a lane loads its eight numbers
+    of a tile as one vector."""
+    p = program("vgg.lift", {"C": 16, "W": 8, "M": 32})
+    form = form_named(p, "winograd", "F2 mma-bf16 parts")
+    point = {"k": 1, "sc": 1, "sr": 1, "tr": 2, "tx": 8, "vi": 2, "vo": 2}
+    kernels = generate(bound(lower(p, form).program, point)).kernels
+    stores = (s for kernel in kernels for s in statements(kernel.body) if isinstance(s, Store))
+    every = [load for s in stores for load in loads(s.value)]
+    fragments = [load for load in every if load.memory.name.startswith("weights_transformed")]
+    assert {load.width for load in fragments if load.memory.scalar == "bfloat"} == {8}
