@@ -84,6 +84,13 @@ def test_results_of_a_lane_that_lie_together_are_stored_together() -> None:
     assert all(line.startswith("*(__global float2 *)&out_[") for line in stores)
 
 
+def test_staged_chunks_leave_nothing_free() -> None:
+    p = product("bfloat", 256, 256, 128)
+    words = "mma-bf16 patch two-ahead both in-flight by-rows"
+    (facts,) = made(p, words, tr=4, sr=2, sc=2, tx=128, k=2).facts
+    assert facts.local_bytes == 3 * (128 + 128) * 32 * 2
+
+
 @pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
 @pytest.mark.parametrize("t", INSTRUCTIONS)
 def test_lanes_wait_for_no_bank(t: str, turned: str) -> None:
