@@ -39,7 +39,11 @@ OF_PATCHES = Tuning(
 )
 OF_BOTH = replace(
     OF_PATCHES,
-    parameters={name: OF_PATCHES.parameters[name] for name in ("tr", "sr", "sc", "tx", "k")},
+    parameters={
+        **{name: OF_PATCHES.parameters[name] for name in ("sr", "sc", "k")},
+        "tr": replace(_SHARED["tr"], values=(1, 2, 3, 4, 6)),
+        "tx": replace(OF_PATCHES.parameters["tx"], values=(*SIDE, 256)),
+    },
     sides=Sides(pixels=("tx",), channels=("tr", "sr")),
 )
 MOST_SLICES = 4
