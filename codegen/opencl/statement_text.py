@@ -286,9 +286,10 @@ class Writer:
 
 def _begun(text: str, kind: Kind) -> str:
     """The text of an assignment as that of a copy which is begun there, of a value of a kind; the
-    text itself where it stores or loads vectors by functions, which are given no addresses."""
+    text itself where it stores zeros (the number is never one of an array), or stores or loads
+    vectors by functions, which are given no addresses."""
     to, _, given = text.removesuffix(";").partition(" = ")
-    if not given or "vload" in given or "vstore" in to:
+    if not given or ZERO.fullmatch(given) or "vload" in given or "vstore" in to:
         return text
     copy = f"COPY_{BYTES[kind.scalar] * kind.width}"
     if " ? " not in given:

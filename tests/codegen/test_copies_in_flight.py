@@ -46,6 +46,13 @@ f(rows : [[float]60]5, ws : [float]64) =
         zip(split(16, pad(2, 2, 0.0, row)), split(16, ws)))),
     rows))
 """
+BETWEEN_ZEROS = """
+f(rows : [[float]64]5) =
+  mapWorkgroup(0)(row ->
+      let staged = toLocalInFlight(mapSeq(part -> mapLocal(0)(x -> x, part), split(32, row)))
+      mapLocal(0)(x -> x, reorder(i -> 63 - i, join(staged))),
+    transpose(map(column -> pad(1, 1, 0.0, column), transpose(rows))))
+"""
 CONVOLUTION = example("vgg", {"C": 16, "W": 6, "H": 5, "M": 8})
 PRODUCT = example("matmul", {"M": 20, "N": 24, "K": 36})
 H200 = profile("h200")
@@ -95,6 +102,18 @@ def test_zeros_around_an_array_are_copied_too(sessions: tuple[Session, ...]) -> 
     assert text.count("COPY_4_OR_ZERO(") == 2
     loop = text[text.index("for (") :]
     assert loop.index("COPY_4_OR_ZERO(") < loop.index("+ ") < loop.index("AWAIT_COPIES();")
+    agrees(sessions, p, made.plan)
+
+
+def test_zeros_that_no_test_tells_from_an_array_are_stored_at_once(
+    sessions: tuple[Session, ...],
+) -> None:
+    """Whether a group copies a row or fills it with zeros is tested before its loop."""
+    p = parse(BETWEEN_ZEROS)
+    made = generate(p)
+    proved(made)
+    text = made.plan.kernels[0].text
+    assert (text.count("COPY_4("), text.count("] = 0.0f;")) == (1, 1)
     agrees(sessions, p, made.plan)
 
 
