@@ -1,6 +1,6 @@
 """Whether a device's compiler works here: shown by a small kernel that every device compiles."""
 
-from functools import cache
+from functools import lru_cache
 
 from constraints.devices import Profile
 from explore.options.options import Options
@@ -40,7 +40,7 @@ def demand_compiler(profile: Profile, options: Options) -> None:
         _worked(found, profile)
 
 
-@cache
+@lru_cache(maxsize=16)
 def _worked(toolchain: Toolchain, profile: Profile) -> None:
     demand_working(toolchain, profile)
 
