@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
-from ir.core.nodes import Binary, Expr, Level, Program
+from ir.core.nodes import Expr, Level, Program
 from ir.core.size import named
-from ir.core.terms import subterms
 from ir.core.type_rules import type_of
-from ir.core.types import depth, is_whole
-from rewrites.engine.refused import Refused, shown
+from ir.core.types import depth
+from rewrites.analysis.compared_numbers import demand_none_compared
+from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, seq, when
@@ -92,19 +92,10 @@ def fused(params: frozenset[str], form: Fused) -> Strategy:
     )
 
     def run(e: Expr) -> Rewritten | None:
-        if equal := next(filter(_compared, subterms(e)), None):
-            raise Refused(
-                f"expected no real numbers that are compared for equality, found {shown(equal)}: "
-                "what is made again for each tile may be rounded otherwise"
-            )
+        demand_none_compared(e, "what is made again for each tile may be rounded otherwise")
         return lowered(e)
 
     return run
-
-
-def _compared(e: Expr) -> bool:
-    """True if e asks if two real numbers are equal, or not equal."""
-    return isinstance(e, Binary) and e.op in ("==", "!=") and not is_whole(type_of(e.a))
 
 
 def kernel(form: Fused, e: Expr) -> Rewritten | None:

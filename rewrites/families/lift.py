@@ -18,6 +18,7 @@ from ir.core.nodes import Expr, Level, Map, Program, Reduce, Slide, Split
 from ir.core.size import Size, bind, exact, named, names
 from ir.core.terms import size_names, subterms
 from ir.core.type_rules import size_of
+from rewrites.analysis.compared_numbers import demand_none_compared
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import seq, skip
@@ -65,7 +66,15 @@ class Lift:
 def lift(params: frozenset[str], form: Lift) -> Strategy:
     """The strategy that lowers every kernel of a program in this form of the family `lift`.
     `params` are the names of the program's parameters."""
-    return seq(one_each(params, flat), prepare(params, form.choices), partial(_lower, params, form))
+    lowered = seq(
+        one_each(params, flat), prepare(params, form.choices), partial(_lower, params, form)
+    )
+
+    def run(e: Expr) -> Rewritten | None:
+        demand_none_compared(e, "a sum that two kernels make may be rounded otherwise in each")
+        return lowered(e)
+
+    return run
 
 
 def _lower(params: frozenset[str], form: Lift, e: Expr) -> Rewritten | None:

@@ -17,7 +17,7 @@ from ir.meaning.inputs import random_inputs
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
 from rewrites.engine.refused import Refused
-from rewrites.families.all_families import form_named
+from rewrites.families.all_families import form_named, forms
 from rewrites.tuning.lower import lower
 
 CPU = profile("cpu")
@@ -123,9 +123,10 @@ def test_one_kernel_alone_is_refused() -> None:
         lower(p, form_named(p, "fused", ""))
 
 
-def test_what_is_compared_for_equality_is_not_made_twice() -> None:
-    """The family refuses to fuse a convolution into a count of the elements that equal the largest:
-    numbers made twice might be rounded in two ways, and be unequal."""
+@pytest.mark.parametrize("family", ["fused", "lift"])
+def test_what_is_compared_for_equality_is_not_made_twice(family: str) -> None:
+    """Families that may make a convolution twice refuse a count of the elements that equal the
+    largest: numbers made twice might be rounded in two ways, and be unequal."""
     p = parse("""
 counted(const weights : [[[[float]3]3]3]4, image : [[[float]3]12]10) =
   let x = map2d(w -> map(k -> dot(flatten(w), flatten(k)), weights), slide2d(3, 1, image))
@@ -134,8 +135,9 @@ counted(const weights : [[[[float]3]3]3]4, image : [[[float]3]12]10) =
       reduce(0.0, (n, y) -> n + select(y == best, 1.0, 0.0), c)), transpose(join(w))),
     slide2d(2, 2, x))
 """)
-    with pytest.raises(Refused, match="compared for equality"):
-        lower(p, form_named(p, "fused", ""))
+    for form in forms(p, family):
+        with pytest.raises(Refused, match="compared for equality"):
+            lower(p, form)
 
 
 def test_what_every_tile_reads_whole_is_refused() -> None:
