@@ -8,6 +8,7 @@ from ir.core.nodes import (
     Expr,
     Generate,
     Get,
+    Lam,
     Let,
     MakeTuple,
     Map,
@@ -28,6 +29,7 @@ from rewrites.adjoint.gather import gathered
 from rewrites.adjoint.made_on_the_way import sum_of
 from rewrites.adjoint.notebook import Notebook, leaf, leaf_paths, leaf_type, scalar_in, sizes_in
 from rewrites.analysis.affine_access import index
+from rewrites.analysis.alpha_equality import apart
 from rewrites.analysis.folds import number
 from rewrites.engine.strategy import choice, exhaust
 from rewrites.laws.lower import replaced
@@ -59,7 +61,7 @@ def _backward(p: Program, name: str, linear: bool) -> Program:
     arrivals = [a.what for path in paths for a in way.of(body, None, _first(given, path, book))]
     body = _total(arrivals, x.type, book)
     for e, v in reversed(book.lets.items()):
-        body = Let(v, e, body)
+        body = _let(v, e, body)
     body = _simpler(body)
     used = tuple(q for q in p.params if q.var.name in free(body))
     word = "adjoint" if linear else "gradient"
@@ -73,6 +75,15 @@ def _simpler(e: Expr) -> Expr:
     """The term e without views that cancel each other."""
     done = _simplify(e)
     return done[0] if done else e
+
+
+def _let(v: Var, e: Expr, body: Expr) -> Expr:
+    """The term `let v = e in body`, after the lets that e begins with: what they name is made once,
+    however often e and `body` read it."""
+    if not isinstance(e, Let):
+        return Let(v, e, body)
+    f = apart(Lam(e.pattern, e.body), free(body))
+    return Let(f.pattern, e.value, _let(v, f.body, body))
 
 
 def _edges_named(e: Expr, taken: frozenset[str]) -> tuple[Expr, frozenset[str]]:

@@ -15,7 +15,8 @@ from constraints.devices import profile
 from explore import adjoint, compile, gradients
 from explore.space.derive_form import points
 from explore.space.lowering import bound
-from ir.core.nodes import Program
+from ir.core.nodes import Let, Program
+from ir.core.terms import subterms
 from ir.errors import UserError
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
@@ -68,6 +69,15 @@ def test_the_largest_of_what_is_computed_gets_what_comes_to_it(
     """The gradient of a maximum over computed numbers is right: only one kernel finds which number
     is the largest, as two kernels might round the same numbers in two ways."""
     expect_right(session, gradient(parse(LARGEST), "image"), family)
+
+
+def test_what_a_kept_value_names_is_made_once() -> None:
+    """Which number is the largest is kept in a let; the sums that are compared stand before it, in
+    a let of their own, and not inside its value."""
+    body = gradient(parse(LARGEST), "image").body
+    lets = [e for e in subterms(body) if isinstance(e, Let)]
+    assert len(lets) > 1
+    assert not any(isinstance(e.value, Let) for e in lets)
 
 
 def expect_right(session: Session, p: Program, family: str) -> None:
