@@ -8,7 +8,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, zip_longest
 
 from codegen.plan import Kernel
@@ -36,6 +36,7 @@ from explore.workers.pool import Pool
 from ir.text.counted import counted
 
 MEMORY = 4 << 30  # bytes that a compiler may take
+UNCOUNTED = "the loops of its compiled code are not known, so no time is"
 LAUNCH_AGAIN = 10.0  # seconds more than the compiler has, for the worker around it
 
 Found = Compiled | Failed
@@ -48,7 +49,7 @@ class CompileBest:
     them, by so many `workers`, each kernel once. `book` is where compiled code is kept (None:
     nowhere), `late` tells that the time is up, `known` has what was found out of kernels so far,
     `asked` counts those that were compiled here, `recalled` those that were found in the book;
-    `tried` counts variants, and `failures` are those that could not be compiled."""
+    `tried` counts variants, and `failures` are those without a time."""
 
     toolchain: Toolchain
     profile: Profile
@@ -64,15 +65,16 @@ class CompileBest:
 
     def run(self, records: Sequence[Record], seed: int, took: Took) -> None:
         """Compile those variants of these records that look best, in rounds, and call `took` with a
-        record of each that has its new outcome. Raises a ToolchainFault if the toolchain ceases to
-        work; what was compiled before stays."""
+        record of each that has its new outcome; at the end, with one of each other variant, with
+        the time to expect by what was learned from those that were compiled. Raises a
+        ToolchainFault if the toolchain ceases to work; what was compiled before stays."""
         todo = [r for r in records if isinstance(r.outcome, Predicted) and r.variant.plan]
         todo = [r for r in todo if not r.round]
         variants = [r.variant for r in todo]
         memory = [float(r.memory_bytes or 0) for r in todo]
         begin = _promising(todo, max(1, self.left(records) // 2))
         search = search_over(variants, memory, "guided", seed, self.most, None, begin, ())
-        left = min(self.left(records), len(todo))
+        left, compiled = min(self.left(records), len(todo)), set[int]()
         with ExitStack() as stack:
             pool: Pool[CompileKernel, Compiled] = Pool(
                 compile_by,
@@ -86,12 +88,16 @@ class CompileBest:
             while left > 0 and not self.late() and (chosen := self._round(search, left)):
                 self._compile(pool, [k for i in chosen for k in running(variants[i])])
                 for i in chosen:
-                    outcome = self._outcome(variants[i])
+                    outcome = self.outcome(variants[i])
                     self.tried += 1
                     self.failures += [outcome] if isinstance(outcome, Failed) else []
                     took(Record(variants[i], outcome, todo[i].elapsed_s, time.time(), 1))
                     search.tell(i, _told(outcome))
+                    compiled.add(i)
                 left -= len(chosen)
+        for i, time_ns in enumerate(search.forecast()):
+            if i not in compiled:
+                took(replace(todo[i], outcome=Predicted(time_ns)))
 
     def left(self, records: Sequence[Record]) -> int:
         """The number of variants that are still to be compiled in a run with these records."""
@@ -105,7 +111,7 @@ class CompileBest:
         if self.failures:
             ((why, count),) = Counter(f.reason for f in self.failures).most_common(1)
             tried, times = counted(self.tried, "variant"), f" ({count} times)" if count > 1 else ""
-            yield f"{len(self.failures)} of {tried} could not be compiled: {why}{times}"
+            yield f"{len(self.failures)} of {tried} have no time by their code: {why}{times}"
 
     def _round(self, search: Search, left: int) -> list[int]:
         return (search.next_round() or [])[:left]
@@ -137,7 +143,7 @@ class CompileBest:
         size, group = launch.global_size, launch.local_size
         return CompileKernel(number, launch.source, size, group, self.toolchain, self.profile.name)
 
-    def _outcome(self, variant: Variant) -> Outcome:
+    def outcome(self, variant: Variant) -> Outcome:
         """The outcome of a variant whose kernels were compiled."""
         found = [self.known[launch] for launch in running(variant)]
         for each in found:
@@ -148,10 +154,9 @@ class CompileBest:
                     return each
         code = tuple(each for each in found if isinstance(each, KernelCode))
         times = list(self._times(variant, code))
-        if not all(t is not None for t in times):
-            rough = sum(dict(kernel).get("estimate", 0.0) for kernel in variant.features)
-            return Predicted(rough, code)
         known = [t for t in times if t is not None]
+        if len(known) < len(times):
+            return Failed("build", UNCOUNTED)
         return Predicted(
             sum(t.time_ns for t in known),
             code,

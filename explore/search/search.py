@@ -138,6 +138,15 @@ class Search:
             fits = len(each) == len(self._table.kernels_of(candidate))
             self._kernels[candidate] = each if fits else self._table.divided(candidate, time)
 
+    def forecast(self) -> list[float]:
+        """The time to expect of each candidate, by all that was told; none if that is too little to
+        learn from."""
+        good = sorted(i for i, time in self._times.items() if time is not None)
+        if len(good) + self._learned < ENOUGH:
+            return []
+        failed = sorted(self._times.keys() - set(good))
+        return [float(np.exp(mean)) for mean in self._outlook(good, failed, 0).mean]
+
     def next_round(self) -> list[int] | None:
         """The candidates of the next round; None while outcomes that it depends on are missing; []
         at the end."""

@@ -4,15 +4,19 @@ of the front."""
 import csv
 import io
 from dataclasses import replace
+from pathlib import Path
 
 from codegen.plan import Kernel, Plan
+from constraints.devices import profile
 from explore.export.csv_table import to_csv
+from explore.offline.compile_best import CompileBest
 from explore.pages.report_data import Told
 from explore.report.table import front_lines
 from explore.results.code_totals import code_totals
 from explore.results.front import front
 from explore.results.kernel_code import KernelCode
-from explore.results.records import Predicted, Record, Variant
+from explore.results.records import Failed, Predicted, Record, Variant
+from explore.toolchain.toolchain import Toolchain
 from tests.support.sample_runs import ENVIRONMENT
 
 CODE = KernelCode(
@@ -63,6 +67,16 @@ def test_what_one_kernel_carries_out_is_not_taken_for_all() -> None:
     assert found is not None
     assert found.done == ()
     assert found.issued is None
+
+
+def test_a_kernel_whose_work_is_not_known_gives_its_variant_no_time() -> None:
+    """Its rough estimate would stand beside times of whole kernels, which are longer."""
+    toolchain = Toolchain(Path("none"), "none", "no compiler")
+    best = CompileBest(toolchain, profile("adreno-630"), 1, 1, None, lambda: False)
+    best.known = {RUNS[0]: CODE, RUNS[1]: OTHER}
+    assert isinstance(best.outcome(COMPILED.variant), Predicted)
+    best.known[RUNS[1]] = replace(OTHER, done=())
+    assert isinstance(best.outcome(COMPILED.variant), Failed)
 
 
 def test_the_table_has_the_range_of_a_time_and_what_work_items_carry_out() -> None:

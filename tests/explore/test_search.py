@@ -151,6 +151,17 @@ def test_at_1000_the_best_is_within_a_tenth_of_all_and_the_search_took_seconds()
     assert best(trace) <= 1.1 * min(t for t in here.times if t is not None)
 
 
+def test_what_few_variants_tell_ranks_all_others() -> None:
+    here = landscape(3, 600)
+    search = here.search()
+    assert search.forecast() == []
+    run(search, lambda i: here.times[i], 64)
+    ran = [i for i, time in enumerate(here.times) if time is not None]
+    expected = np.array(search.forecast())[ran]
+    ranks = [np.argsort(np.argsort(x)) for x in (expected, [here.times[i] for i in ran])]
+    assert np.corrcoef(ranks)[0, 1] > 0.6
+
+
 def test_the_front_is_found_too_not_only_the_fastest() -> None:
     here = landscape(3)
     trace = run(here.search(seed=1), here.times.__getitem__, 300)
