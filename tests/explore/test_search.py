@@ -156,10 +156,10 @@ def test_what_few_variants_tell_ranks_all_others() -> None:
     search = here.search()
     assert search.forecast() == []
     run(search, lambda i: here.times[i], 64)
-    ran = [i for i, time in enumerate(here.times) if time is not None]
-    expected = np.array(search.forecast())[ran]
-    ranks = [np.argsort(np.argsort(x)) for x in (expected, [here.times[i] for i in ran])]
-    assert np.corrcoef(ranks)[0, 1] > 0.6
+    both = zip(search.forecast(), here.times, strict=True)
+    expected, real = np.array([(e, time) for e, time in both if time is not None]).T
+    ranks = [np.argsort(np.argsort(times)) for times in (expected, real)]
+    assert np.corrcoef(*ranks)[0][1] > 0.6
 
 
 def test_the_front_is_found_too_not_only_the_fastest() -> None:
