@@ -158,8 +158,8 @@ def test_what_few_variants_tell_ranks_all_others() -> None:
     run(search, lambda i: here.times[i], 64)
     both = zip(search.forecast(), here.times, strict=True)
     expected, real = np.array([(e, time) for e, time in both if time is not None]).T
-    ranks = [np.argsort(np.argsort(times)) for times in (expected, real)]
-    assert np.corrcoef(np.array(ranks))[0, 1] > 0.6
+    first, second = (np.argsort(np.argsort(times)) for times in (expected, real))
+    assert np.mean(np.abs(first - second)) < 0.15 * len(real)  # a third, if by chance
 
 
 def test_the_front_is_found_too_not_only_the_fastest() -> None:
