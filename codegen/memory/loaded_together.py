@@ -2,10 +2,10 @@
 
 # key: s statement, e value
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from codegen.index.index import Index, var
+from codegen.index.index import Index, constant, var
 from codegen.index.substitute import coefficient, substitute
 from codegen.memory.unrolled_registers import is_aligned
 from codegen.tree.statements import (
@@ -26,12 +26,16 @@ from codegen.tree.statements import (
 )
 from codegen.tree.value_builders import substituted
 
+WIDTHS = (8, 4)  # of vectors that are loaded whole, the widest first
+
 
 @remembered
 def with_neighbours_loaded(kernel: Kernel) -> Kernel:
-    """The kernel in which two floats of a vector that is gathered from global memory are lanes of
-    one load, where they are the halves of an aligned vector there; and four, where another turn of
-    a loop gathers their neighbours."""
+    """The kernel in which numbers of a vector that is gathered from global memory are loaded
+    together: all of it from runs of four or more that lie side by side, as where two pixels are
+    read whose places are bounded each by itself; else two floats as lanes of one load, where they
+    are the halves of an aligned vector, and four, where another turn of a loop gathers their
+    neighbours."""
     body = _block(kernel.body)
     return kernel if body == kernel.body else replace(kernel, body=body)
 
@@ -49,7 +53,7 @@ def _statement(s: Statement) -> tuple[Statement, ...]:
         case If(_, body):
             return (replace(s, body=_block(body)),)
         case Store(_, _, value):
-            return (replace(s, value=rewrite(value, _in_pairs)),)
+            return (replace(s, value=rewrite(rewrite(value, _in_runs), _in_pairs)),)
     return (s,)
 
 
@@ -89,6 +93,30 @@ def _at_once(s: Store, turn: dict[str, Index | int], first: int) -> Store:
     return replace(s, index=substitute(s.index, turn), value=value)
 
 
+def _in_runs(e: Value) -> Value:
+    """The vector e, made of vectors that are loaded whole if it is gathered in runs as long; any
+    other value unchanged."""
+    if not isinstance(e, Build):
+        return e
+    single = [part for part in e.parts if isinstance(part, Load) and _is_plain(part)]
+    if len(single) < len(e.parts):
+        return e
+    for width in WIDTHS:
+        starts = range(0, len(single), width)
+        if len(single) % width == 0 and all(_run(single[n : n + width]) for n in starts):
+            return replace(e, parts=tuple([replace(single[n], width=width) for n in starts]))
+    return e
+
+
+def _run(loads: Sequence[Load]) -> bool:
+    """True if these loads of single numbers read neighbours in memory, in their order."""
+    first = loads[0]
+    return all(
+        replace(load, index=first.index) == first and load.index - first.index == constant(n)
+        for n, load in enumerate(loads)
+    )
+
+
 def _in_pairs(e: Value) -> Value:
     if not isinstance(e, Build):
         return e
@@ -109,8 +137,12 @@ def _lane(e: Value, others: Collection[Load]) -> Value:
     return e
 
 
+def _is_plain(e: Load) -> bool:
+    return e.memory.space is Space.GLOBAL and e.width == 1
+
+
 def _is_single(e: Load) -> bool:
-    return e.memory.space is Space.GLOBAL and e.width == 1 and e.memory.scalar == "float"
+    return _is_plain(e) and e.memory.scalar == "float"
 
 
 def _is_pair(e: Load) -> bool:

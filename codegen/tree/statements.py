@@ -138,7 +138,7 @@ class Broadcast:
 
 @frozen
 class Build:
-    """The vector made of scalars, lane by lane."""
+    """The vector made of scalars, lane by lane, or of narrower vectors, one after the other."""
 
     parts: tuple["Value", ...]
     kind: Kind

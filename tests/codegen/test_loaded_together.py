@@ -1,5 +1,5 @@
-"""Tests of numbers that lanes gather two by two or four by four: a lane holds neighbouring rows of
-its tiles, and those that are neighbours in memory are loaded as a vector."""
+"""Tests of numbers that are gathered in runs of neighbours, which are loaded as vectors: rows of
+tiles that a lane holds, two by two or four by four, and pixels of a chunk, each whole."""
 
 import numpy as np
 import pytest
@@ -7,10 +7,13 @@ import pytest
 from codegen.compile import Generated, generate
 from codegen.demand_proofs import demand_proofs
 from codegen.runtime.session import Session
+from codegen.text_proof.prove_text import prove_texts
 from codegen.tree.statements import Load, Store, loads, statements
 from explore.space.lowering import bound
+from ir.core.nodes import Program
 from ir.meaning.inputs import random_inputs
 from ir.meaning.interpret import evaluate
+from ir.parse import parse
 from rewrites.families.all_families import form_named
 from rewrites.tuning.lower import lower
 from tests.rewrites.test_matrix import program
@@ -81,3 +84,50 @@ def test_products_between_transforms_have_rows_in_the_order_of_tiles() -> None:
     every = [load for s in stores for load in loads(s.value)]
     fragments = [load for load in every if load.memory.name.startswith("weights_transformed")]
     assert {load.width for load in fragments if load.memory.scalar == "bfloat"} == {8}
+
+
+PIXELS = """
+mixed(const weights : [[{t}]8]8, image : [[[{t}]8]W]3) =
+  map2d(pixel -> map(kernel ->
+    char_sat_rte(reduce(0.0, (acc, (x, w)) -> acc + float(x) * float(w), zip(pixel, kernel))),
+    weights), image)
+where W = 11
+"""
+
+
+def in_chunks(t: str, words: str) -> tuple[Program, Generated]:
+    """Pixels of eight numbers of type t, multiplied by a matrix in a form that copies chunks of 16
+    pixels into local memory; of the last chunk, pixels that do not exist are read as the last
+    one."""
+    p = parse(PIXELS.format(t=t))
+    low = lower(p, form_named(p, "registers", words))
+    point = {"k": 8, "tr": 1, "ts": 4, "tx": 4, "v": 8}
+    made = generate(bound(low.program, point), half_arithmetic=True)
+    demand_proofs(made)
+    return p, made
+
+
+CHUNKS = [("char", "relaid swept pairs wide-chunks in-ints"), ("half", "relaid swept wide-chunks")]
+
+
+@pytest.mark.parametrize(("t", "words"), CHUNKS)
+def test_two_pixels_whose_places_are_bounded_each_by_itself_are_two_loads(
+    t: str, words: str
+) -> None:
+    _, made = in_chunks(t, words)
+    stores = (s for s in statements(made.kernels[-1].body) if isinstance(s, Store))
+    every = [load for s in stores for load in loads(s.value) if load.memory.name == "image_"]
+    assert [load.width for load in every] == [8, 8]
+    assert all(proof.ok for proof in prove_texts(made.plan))
+
+
+@pytest.mark.parametrize(("t", "words"), CHUNKS)
+def test_pixels_that_are_loaded_whole_give_right_results(
+    t: str, words: str, session: Session
+) -> None:
+    p, made = in_chunks(t, words)
+    if made.plan.uses_half and not session.device.half:
+        pytest.skip(f"{session.device.name} has no halves")
+    inputs = random_inputs(p, 5, integers=True)
+    out = np.asarray(session.build(made.plan, checking=True)(inputs))
+    assert np.array_equal(out, np.asarray(evaluate(p, inputs)))
