@@ -31,7 +31,7 @@ from codegen.runtime.session import Session, choose, open_device
 from explore.api import explore
 from explore.files.named_programs import named_programs
 from explore.results.front import usable
-from explore.results.records import Measured, Record
+from explore.results.records import Record
 from explore.run.run import Run
 from explore.run.target import profile_of
 from explore.space.lowering import bound
@@ -71,12 +71,12 @@ class Way:
     def told(self, forward: float) -> str:
         """The line on this way, beside the median time of the forward pass."""
         low, _, high = statistics.quantiles(self.times, n=4)
-        v, outcome = self.record.variant, self.record.outcome
-        error = outcome.error if isinstance(outcome, Measured) else float("nan")
+        v, error = self.record.variant, self.record.error
+        lost = float("nan") if error is None else error
         point = " ".join(f"{n}={x}" for n, x in v.parameters)
         return (
             f"  {self.kind:8} {self.median / 1e3:9.1f} µs ({low / 1e3:.1f} to {high / 1e3:.1f}),"
-            f" {forward / self.median:.2f} of the forward pass's rate, error {error:.1e}:"
+            f" {forward / self.median:.2f} of the forward pass's rate, error {lost:.1e}:"
             f" {v.family} {v.form} {point}"
         )
 

@@ -30,6 +30,7 @@ from explore.measure.reference import (
     inputs_of,
 )
 from explore.measure.reference_file import load_reference
+from explore.measure.some_groups import some_groups
 from explore.measure.yardstick import Yardstick
 from explore.results.pace import Level, Reading, slowdown
 from explore.results.records import Failed, Measured
@@ -42,6 +43,7 @@ RUN_LIMIT = 60.0  # seconds a variant, checks included
 WARMUP, RUNS, LIMIT = 2, 7, 0.3  # runs, runs, seconds a variant, by the device's clock
 STEADY = 0.02  # of the median: runs that agree as much need no others beside them
 PASSES, PASS_BATCHES, PASS_LIMIT = 5, 3, 0.8  # of measuring the front again
+LONG = 10e6  # nanoseconds of an inference: what is as long is tried on some of its groups first
 FEWEST = 2  # passes: a time without a spread says too little
 
 
@@ -166,6 +168,9 @@ def measure(state: Meter, task: Measure | Again) -> Measured | Failed | Passes:
 
 
 def _measured(state: Meter, task: Measure) -> Measured | Failed:
+    given_up = _hopeless_in_part(state, task)
+    if given_up is not None:
+        return replace(given_up, build_ns=task.build_ns)
     checked = state.session.build(task.plan, checking=True)
     try:
         found = _checked(state, checked, task)
@@ -176,6 +181,26 @@ def _measured(state: Meter, task: Measure) -> Measured | Failed:
     error, seen = found
     outcome = _timed(state, checked, task, seen)
     return replace(outcome, error=error, build_ns=task.build_ns, code_bytes=checked.code_bytes)
+
+
+def _hopeless_in_part(state: Meter, task: Measure) -> Measured | None:
+    """The outcome of a plan by some of its groups, if these show that it is hopeless, and that it
+    would take long to check: no result of it was. None for any other plan."""
+    part = some_groups(task.plan, state.device)
+    if task.ceiling_ns is None or not part.few:
+        return None
+    built = state.session.build(part.plan)
+    try:
+        foretold = part.foretold(built, state.inputs, state.turns)
+    finally:
+        built.release()
+    if foretold.median_ns < LONG:
+        return None
+    pace = state.yardstick.reading()
+    ceiling = _ceiling_now(task, pace)
+    if ceiling is None or foretold.median_ns <= ceiling:
+        return None
+    return replace(_by_device(foretold, pace), error=None, code_bytes=built.code_bytes)
 
 
 def _checked(state: Meter, built: Built, task: Measure) -> tuple[float, list[float]] | Failed:

@@ -2,12 +2,14 @@
 those that a tuple is made of."""
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from explore.measure.differences import largest_difference, norm, norm_of_differences
 from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import Binary, Expr, Lit, Program, Select, Unary
 from ir.core.number_types import narrow_real
@@ -47,7 +49,8 @@ class Expected:
     def lost(self, out: Array) -> float:
         """The largest error of `out`, relative to the scale, or to the largest right output if that
         is larger."""
-        return _relative(_largest(_off(out, self.output)), max(self.scale, _largest(self.output)))
+        off = largest_difference(np.asarray(out), self.output)
+        return _relative(off, max(self.scale, _largest(self.output))) if off else 0.0
 
     def agrees(self, out: Array, rounding: float) -> bool:
         """True if `out` has lost at most `rounding` machine epsilons of the scale, beside what
@@ -107,13 +110,16 @@ def reference_for(
     program: Program, inputs: Mapping[str, Array], whole: Mapping[str, Array]
 ) -> Reference:
     """The reference of a program for two sets of its inputs: `inputs` of real numbers, and `whole`
-    of whole numbers."""
-    outputs = _outputs(program, inputs, np.float64)
+    of whole numbers. Two threads compute them, as NumPy's operations on large arrays take one core
+    each."""
     if not whole_numbers_stay_whole(program.body):
-        return Reference(outputs)
-    exact = expected_parts(program, whole)
-    single = _outputs(program, whole, np.float32)
-    return Reference(outputs, exact if all(map(_is_exact, exact, single)) else None)
+        return Reference(_outputs(program, inputs, np.float64))
+    with ThreadPoolExecutor(2) as threads:
+        real = threads.submit(_outputs, program, inputs, np.float64)
+        parts = threads.submit(expected_parts, program, whole)
+        single = threads.submit(_outputs, program, whole, np.float32)
+    exact = parts.result()
+    return Reference(real.result(), exact if all(map(_is_exact, exact, single.result())) else None)
 
 
 def _is_exact(exact: Expected, single: Array) -> bool:
@@ -218,11 +224,7 @@ def _stays_whole(e: Expr) -> bool:
 
 def relative_error(out: Array, ref: Array) -> float:
     """The relative error norm(out - ref) / norm(ref); norm(out) where the reference is zero."""
-    return _relative(_norm(_off(out, ref)), _norm(ref))
-
-
-def _off(out: Array, ref: Array) -> Array:
-    return np.asarray(out, np.float64).ravel() - ref.ravel()
+    return _relative(norm_of_differences(np.asarray(out), np.asarray(ref)), norm(ref))
 
 
 def _relative(difference: float, scale: float) -> float:
@@ -231,9 +233,3 @@ def _relative(difference: float, scale: float) -> float:
 
 def _largest(xs: Array) -> float:
     return float(np.abs(xs, dtype=np.float64).max(initial=0))
-
-
-def _norm(xs: Array) -> float:
-    """The Euclidean norm of an array, computed without BLAS, whose threads stay awake and disturb
-    later timings."""
-    return float(np.sqrt(np.square(xs, dtype=np.float64).sum()))

@@ -30,7 +30,9 @@ class Suited:
     def right(self, entry: Entry) -> bool:
         """True if an entry's variant ran, with an error that is right in this search."""
         outcome = entry.record.outcome
-        return isinstance(outcome, Measured) and outcome.error <= self.max_error
+        if not isinstance(outcome, Measured) or outcome.error is None:
+            return False
+        return outcome.error <= self.max_error
 
     def judged_alike(self, entry: Entry) -> bool:
         """True if an entry of the same program says of its variant what this search would: that it

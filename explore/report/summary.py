@@ -19,6 +19,8 @@ BEYOND = (
     "reads was in a cache, or the machine was slower than usual when either was measured"
 )
 
+UNCHECKED = "not checked, as some of its groups showed that it is hopeless"
+
 
 def summary(record: Record, bounds: Bounds) -> list[str]:
     """The lines that compare a record's outcome with the bounds, one fact a line."""
@@ -38,7 +40,7 @@ def _outcome(record: Record) -> Iterator[tuple[str, str]]:
             yield "time", f"{time_words(record.outcome)}, {clock_words(record.outcome.clock)}"
             yield from _pace(record.outcome)
             yield from _device_times(record)
-            yield "error", f"{error:.1e}{_known(record)}"
+            yield "error", UNCHECKED if error is None else f"{error:.1e}{_known(record)}"
             yield "prepack", show_time(prepack)
             yield "code", show_bytes(code)
         case Predicted(time, code, least, most):

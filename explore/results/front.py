@@ -188,6 +188,8 @@ def _ran(record: Record, early: bool) -> bool:
     match record.outcome:
         case Failed():
             return False
+        case Measured(error=None):  # its results were not checked
+            return False
         case Measured(stopped_early=stopped):
             return early or not stopped
         case _:

@@ -177,7 +177,7 @@ def _measured(fields: Fields) -> Measured:
     return Measured(
         time_ns=_time(fields, "time_ns"),
         spread=fields.number("spread"),
-        error=fields.number("error", most=1e300),
+        error=fields.maybe("error", lambda n: fields.number(n, most=1e300)),
         prepack_ns=_time(fields, "prepack_ns"),
         build_ns=_time(fields, "build_ns"),
         code_bytes=fields.maybe("code_bytes", fields.whole),

@@ -80,17 +80,19 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Outcome of a variant that ran with a right output; times are in nanoseconds.
+    """Outcome of a variant that ran, with a right output unless `error` is None; times are in
+    nanoseconds.
 
     The time is what an inference costs its user: many back to back, by the host's clock, at the
     pace that the machine usually has (the clock read `slowdown` times as much). With the clock
     `device`, the time is instead the sum of the kernels' device times: so it is for variants that
-    were stopped early, and in runs that older versions made.
+    were stopped early, and in runs that older versions made. If some of its groups showed that a
+    variant is hopeless, its results were not checked, and it cannot be picked.
     """
 
     time_ns: float  # the median over batches of inferences
     spread: float  # interquartile range / median
-    error: float  # norm(out - ref) / norm(ref)
+    error: float | None  # norm(out - ref) / norm(ref); None: hopeless before it was checked
     prepack_ns: float = 0.0  # device time
     build_ns: float = 0.0
     code_bytes: int | None = None

@@ -93,7 +93,7 @@ def test_a_board_measures_what_a_run_elsewhere_gives_it(
     start(Source(TEXT, "<test>"), options, target, tmp_path / "run", False, board)
     records = [r for r in Run(tmp_path / "run").records if r.round == 0]
     assert len(records) == 3
-    assert all(isinstance(r.outcome, Measured) and r.outcome.error < 1e-6 for r in records)
+    assert all(isinstance(r.outcome, Measured) and (r.error or 0.0) < 1e-6 for r in records)
 
 
 def test_a_caller_that_says_nothing_does_not_keep_others_from_the_board(

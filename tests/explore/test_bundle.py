@@ -102,7 +102,7 @@ def test_a_run_is_made_of_what_comes_back_and_goes_on(
 ) -> None:
     made = absorb(bundled, brought_back, tmp_path / "new").run
     assert (made.environment.device, made.environment.driver) == (device.name, device.driver)
-    assert all(isinstance(r.outcome, Measured) and r.outcome.error < 1e-6 for r in made.records)
+    assert all(isinstance(r.outcome, Measured) and (r.error or 0.0) < 1e-6 for r in made.records)
     before = {r.variant.id for r in made.records}
     resume(tmp_path / "new", False)
     after = [r for r in Run(tmp_path / "new").records if r.round == 0]

@@ -132,6 +132,7 @@ def test_a_variant_that_is_hopeless_when_it_is_checked_is_not_run_again_and_its_
     assert isinstance(slow, Measured)
     assert slow.stopped_early
     assert len(set(slow.runs_ns)) == 1
+    assert slow.error is not None
     assert 0 < slow.error < 1e-5
     assert isinstance(failed, Failed)
     assert "cells differ on whole-number inputs" in failed.reason
