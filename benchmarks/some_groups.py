@@ -52,8 +52,8 @@ def both(way: Way, session: Session) -> Both:
 
 def rank_correlation(xs: list[float], ys: list[float]) -> float:
     """Spearman's rank correlation of two lists of numbers."""
-    ranks = (np.argsort(np.argsort(each)) for each in (xs, ys))
-    return float(np.corrcoef(*ranks)[0, 1])
+    a, b = (np.argsort(np.argsort(each)) for each in (xs, ys))
+    return float(np.corrcoef(a, b)[0, 1])
 
 
 def told(name: str, t: str, found: list[Both]) -> str:

@@ -14,6 +14,7 @@ from ir.core.nodes import Lit, Pad
 from ir.core.type_rules import type_of
 from ir.core.types import CHAR, RANGES, SCALARS, UCHAR, is_whole, show_type
 from ir.errors import UserError
+from ir.meaning.conversions import CHUNK, converted
 from ir.meaning.inputs import STORED, check_inputs, random_inputs
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
@@ -133,3 +134,26 @@ def test_python_programs_convert_as_text_does() -> None:
     )
     text = "f(xs : [float]8) = map(x -> (char_sat_rte(x), bfloat(x), char(x)), xs)"
     assert made == parse(text)
+
+
+@pytest.mark.parametrize("op", ["half", "bfloat_rtz", "char_sat_rte", "uchar", "float"])
+@pytest.mark.parametrize("kind", [np.float64, np.int8, np.int64])
+def test_many_numbers_are_converted_as_few_are_however_they_lie(op: str, kind: type) -> None:
+    """Windows share numbers in memory, and broadcast arrays repeat them."""
+    numbers: np.ndarray = (1e3 * np.random.default_rng(1).normal(size=(60, 50, 20))).astype(kind)
+    lying = {
+        "as an array": numbers,
+        "transposed": numbers.transpose(2, 0, 1),
+        "backwards": numbers[::-1],
+        "with gaps": numbers[:, ::2],
+        "in windows": np.lib.stride_tricks.sliding_window_view(numbers, (3, 3), (0, 1)),
+        "repeated": np.broadcast_to(numbers[:, None], (60, 7, 50, 20)),
+    }
+    to, real = CONVERSIONS[op], np.dtype(np.float64)
+    for how, x in lying.items():
+        assert x.size > CHUNK, how
+        by_itself = [converted(part, to, real) for part in np.array_split(x.ravel(), x.size // 999)]
+        made = converted(x, to, real)
+        assert made.shape == x.shape, how
+        assert made.dtype == by_itself[0].dtype
+        assert np.array_equal(made.ravel(), np.concatenate(by_itself)), how
