@@ -14,7 +14,7 @@ from codegen.compile import generate
 from codegen.demand_proofs import proofs
 from codegen.plan import Kernel as Launch
 from constraints.devices import Profile, profile
-from explore.building.products_made import products_made
+from explore.building.products_made import products_made, whole_products_made
 from explore.files.named_programs import example_text
 from explore.offline.code_kept import key_of
 from explore.report.why_nothing import no_candidate
@@ -34,6 +34,7 @@ PROGRAMS = {
     "vgg-7 at 28 × 28": ("vgg", {"C": 128, "M": 128, "W": 28, "H": 28}),
     "depthwise": ("depthwise", {"W": 28, "H": 28}),
     "1×1": ("conv1x1", {"W": 28, "H": 28}),
+    "whole numbers": ("qlinear_conv", {"W": 14, "H": 14}),
 }
 EQUAL = 0.02  # products that differ by less are the plan's
 
@@ -185,10 +186,10 @@ class Text:
 
     @cached_property
     def planned(self) -> int:
-        """The number of products of the plan."""
+        """The number of products of the plan, of floats and of whole numbers."""
         names = {launch.name for launch in self.launches}
         kernels = [k for k in self.made.kernels if k.name in names] if self.made else []
-        return round(products_made(kernels))
+        return round(products_made(kernels) + whole_products_made(kernels))
 
 
 @dataclass(slots=True)
@@ -256,7 +257,8 @@ class Attempt:
             )
 
         slots = total("tuples") or total("instructions")
-        return replace(done, products=total("products"), slots=slots, messages=total("messages"))
+        products = total("products") + total("whole_products")
+        return replace(done, products=products, slots=slots, messages=total("messages"))
 
 
 def least(known: Sequence[Profile]) -> Profile:

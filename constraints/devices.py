@@ -38,6 +38,9 @@ class Profile:
     vector_widths: tuple[int, ...] = (2, 3, 4, 8, 16)
     vector: int = 4  # floats in a register or the widest load
     half_arithmetic: bool = False  # false: halves are loaded and stored, and floats meanwhile
+    # True: an instruction on halves makes two results, but not of sums that a loop carries from
+    # turn to turn: the compiler makes each of these a scalar.
+    pairs_halves: bool = False
     # True: global memory is addressed by unsigned distances in bytes, since a signed index of
     # scalars costs instructions for its sign and for the shift of 64 bits.
     byte_addresses: bool = False
@@ -72,6 +75,7 @@ MALI_G72 = Profile(
     resident_words=384 * 64,
     resident_bytes=32 * KIB,
     half_arithmetic=True,
+    pairs_halves=True,  # by Mesa's compiler (docs/results/mali.md, halves)
     byte_addresses=True,  # four instructions an address, not six (docs/results/mali.md)
     # Half of the registers: operands and addresses take the others. Mesa's compiler spills with 48.
     results=(1, 32),
@@ -119,6 +123,7 @@ ADRENO_630 = replace(
     group_dims=(1024, 1024, 1024),
     cores=2,
     dedicated_local=True,
+    pairs_halves=False,
     private_words=192,
     results=(1, 96),
     array_words=(1 << 16, 1 << 16),

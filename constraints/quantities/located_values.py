@@ -44,13 +44,16 @@ class Cells:
     """The location of a value's scalars: the memory (`space`: global, local, or own for a
     work-item's), the array in it (`name`; None for own memory), the loops whose turns choose which
     scalar of the array is meant (`chosen`), and the places of the value's elements in memory
-    (`strides`). `maps` are the axes of maps in whose function the value stands, innermost last."""
+    (`strides`). `maps` are the axes of maps in whose function the value stands, innermost last.
+    `carried` tells of a work-item's own value that a loop carries it from turn to turn, or that it
+    was made of such a value."""
 
     space: str  # global, local or own
     name: object = None
     chosen: frozenset[Loop] = frozenset()
     strides: Strides = field(default=UNKNOWN, compare=False)
     maps: tuple[tuple[object, Axis], ...] = field(default=(), compare=False)
+    carried: bool = False
 
     def at(self, loop: Loop) -> "Cells":
         """The cells of one element of the value, the one that the turn of `loop` chooses."""
@@ -115,7 +118,7 @@ class Delayed:
         return self
 
 
-OWN = Cells("own")
+OWN, CARRIED = Cells("own"), Cells("own", carried=True)
 
 
 def laid_out(space: str, name: object, chosen: frozenset[Loop], t: Type) -> "Value":
@@ -159,7 +162,7 @@ def component(value: Value, k: int) -> Value:
         case Delayed():
             return replace(value, path=(*value.path, k))
         case Cells():
-            return OWN if value.space == "own" else replace(value, name=(value.name, k))
+            return value if value.space == "own" else replace(value, name=(value.name, k))
 
 
 def parts_of_tuples(t: Type) -> tuple[Type, ...]:

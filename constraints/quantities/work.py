@@ -12,13 +12,13 @@ from math import prod
 
 from constraints.quantities.instruction_work import multiplied_by
 from constraints.quantities.located_values import Loop, Loops, Scope
-from constraints.quantities.loop_trace import Trace
+from constraints.quantities.loop_trace import Computed, Trace
 from constraints.quantities.value_bytes import bytes_of
 from constraints.relations.relations import value_at
 from ir.core.nodes import Expr, Level
 from ir.core.size import Size, names
 from ir.core.type_rules import type_of
-from ir.core.types import Type, Vector
+from ir.core.types import HALF, Type, Vector
 
 GLOBAL_ITEMS = 64  # about so many are a group, where a kernel leaves its groups open
 
@@ -51,7 +51,9 @@ class Work:
     """The work of one launch of a kernel, as counts in its parameters: operations, bytes of one
     factor of each product that sub-groups make by an instruction (`multiplied`), words that are
     loaded, bytes that groups load from global memory or write to the output (`moved`), and times
-    that groups fill local memory (`staged`).
+    that groups fill local memory (`staged`). `paired` are those of the operations that a device may
+    make two by two, as they are on neighbouring halves, and no loop carries the results from turn
+    to turn; `carried` are the bytes, in a work-item, of each sum of halves that loops do carry.
 
     `operations` and `words` count each lane of a vector; `instructions` counts the same operations,
     and `loads` the same loads, with a vector counted once. A vector whose numbers do not lie side
@@ -60,19 +62,22 @@ class Work:
 
     operations: Total  # on floats, one for each lane of a vector
     instructions: Total  # the same, a vector's counting once
+    paired: Total  # of the operations, those on lanes of halves that no loop carries
     multiplied: Total  # bytes of one factor of each product that sub-groups make by an instruction
     words: Total  # that work-items load, from global or local memory
     loads: Total  # the same, a vector counting once if its numbers lie side by side
     moved: Total  # bytes that groups load from global memory, and the output
     staged: Total  # times that groups fill local memory: they wait for each other
+    carried: tuple[Size, ...]  # bytes of each sum of halves that loops carry
 
     @property
     def parameters(self) -> frozenset[str]:
         """The names of the parameters that any of these counts depends on."""
-        totals = (self.operations, self.instructions, self.multiplied, self.words, self.loads)
-        every_total = (*totals, self.moved, self.staged)
+        totals = (self.operations, self.instructions, self.paired, self.multiplied, self.words)
+        every_total = (*totals, self.loads, self.moved, self.staged)
         sizes = {n for total in every_total for count in total for n in count}
-        return frozenset().union(*(names(n) for factor in sizes for n in _sizes(factor)))
+        counted = frozenset().union(*(names(n) for factor in sizes for n in _sizes(factor)))
+        return counted.union(*map(names, self.carried))
 
 
 def _sizes(factor: Factor) -> tuple[Size, ...]:
@@ -115,7 +120,7 @@ def work(kernel: Expr) -> Work:
     """The work of a kernel's term; variables that it does not bind lie in global memory."""
     trace = Trace()
     trace.made(kernel, Scope())
-    computed = [(_trips(loops), type_) for type_, loops in trace.computed]
+    computed = [(_trips(o.loops), o.type, _is_paired(o)) for o in trace.computed]
     loaded = [
         (_trips(o for o in loops if not o.unrolled or o in cells.chosen), type_, cells.strides.lane)
         for cells, type_, loops in trace.loaded
@@ -126,14 +131,22 @@ def work(kernel: Expr) -> Work:
         if cells.space == "global"
     ]
     return Work(
-        operations=_tidy((*trips, _lanes(type_)) for trips, type_ in computed),
-        instructions=_tidy(trips for trips, _ in computed),
+        operations=_tidy((*trips, _lanes(type_)) for trips, type_, _ in computed),
+        instructions=_tidy(trips for trips, _, _ in computed),
+        paired=_tidy((*trips, _lanes(type_)) for trips, type_, paired in computed if paired),
         multiplied=_tidy((*_trips(loops), multiplied_by(i)) for i, loops in trace.together),
         words=_tidy((*trips, _lanes(type_)) for trips, type_, _ in loaded),
         loads=_tidy((*trips, _loads(type_, step)) for trips, type_, step in loaded),
         moved=_tidy([*moved, (bytes_of(type_of(kernel)),)]),
         staged=_tidy(_trips(o for o in loops if not o.together) for loops in trace.staged),
+        carried=tuple(dict.fromkeys(trace.carried)),
     )
+
+
+def _is_paired(operation: Computed) -> bool:
+    """True if an operation is on neighbouring halves, and no loop carries what it makes."""
+    t = operation.type
+    return isinstance(t, Vector) and t.scalar == HALF and not operation.carried
 
 
 def _trips(loops: Iterable[Loop]) -> Count:

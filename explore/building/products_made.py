@@ -1,10 +1,11 @@
-"""The products of floats that kernels' texts make, counted on their statement trees as the texts
-are spelled: copy by copy, and loops in versions of which one is carried out.
+"""The products that kernels' texts make, of floats or of whole numbers, counted on their statement
+trees as the texts are spelled: copy by copy, and loops in versions of which one is carried out.
 
 A product with a factor that is known to be 0 does not count, as compilers leave it out where they
 spell out the loop around it. Such factors are registers that hold padding, where a version of a
-loop is carried out in the padding alone, or where a copy never lies inside an array. Products by
-powers of two count.
+loop is carried out in the padding alone, or where a copy never lies inside an array. Products of
+floats by powers of two count; those of whole numbers do not, as compilers shift in their place, nor
+do those of indices.
 """
 
 # key: s statement, e value
@@ -24,6 +25,7 @@ from codegen.tree.statements import (
     Block,
     Broadcast,
     Build,
+    Call,
     Convert,
     For,
     If,
@@ -41,9 +43,13 @@ from codegen.tree.statements import (
     kind_of,
     operands,
     statements,
+    subvalues,
 )
 from codegen.tree.value_builders import is_whole
 from explore.building.guard_shares import share
+from ir.core.nodes import Binary, Expr, Reduce
+from ir.core.terms import children
+from ir.core.type_rules import size_of
 
 Cell = tuple[Memory, int]
 # A share of work-items and turns: the sum of those in which conditions hold, some subtracted.
@@ -52,21 +58,28 @@ Part = tuple[tuple[int, Condition], ...]
 
 def products_made(kernels: Sequence[Kernel]) -> float:
     """The number of products of floats that all work-items of these kernels make."""
-    return sum(_of(kernel) for kernel in kernels)
+    return sum(_of(kernel, False) for kernel in kernels)
 
 
-def _of(kernel: Kernel) -> float:
+def whole_products_made(kernels: Sequence[Kernel]) -> float:
+    """The number of products of whole numbers that all work-items of these kernels make, those in
+    dot products among them."""
+    return sum(_of(kernel, True) for kernel in kernels)
+
+
+def _of(kernel: Kernel, whole: bool) -> float:
     counts = {each.name: each.extent for each in kernel.ids}
     times = prod(kernel.local_size) * prod(kernel.groups)
     known = (folding(kernel), spelled_loops(kernel), told_apart(kernel))
-    walk = _Walk(*known, counts=counts, times=times)
+    walk = _Walk(*known, whole, counts=counts, times=times)
     walk.statement(kernel.body)
     return walk.made
 
 
 @dataclass(slots=True)
 class _Walk:
-    """A walk through a kernel's text. `values` are those of the spelled-out loops around, `counts`
+    """A walk through a kernel's text, which counts products of floats or, if `whole`, of whole
+    numbers. `values` are those of the spelled-out loops around, `counts`
     has the numbers of values of ids and of other loops' counters, `times` is how often these loops
     and work-items repeat what stands here, and `part` the share of it that guards let be done.
     `zeros` are the cells of private memory that hold 0, and `made` the products so far."""
@@ -74,6 +87,7 @@ class _Walk:
     folding: Folding
     spelled: frozenset[str]
     apart: frozenset[str]
+    whole: bool
     counts: dict[str, int]
     times: int
     facts: Facts = NO_FACTS
@@ -174,10 +188,12 @@ class _Walk:
         if self.is_zero(e):
             return 0
         own = 0
-        if isinstance(e, Apply) and e.op in ("*", "fma") and not is_whole(e.kind):
+        if isinstance(e, Apply) and e.op in ("*", "fma") and is_whole(e.kind) == self.whole:
             if any(self.is_zero(x) for x in e.arguments[:2]):
-                return self.products(e.arguments[2])  # of a fused one
-            own = e.kind.width
+                return sum(map(self.products, e.arguments[2:]))  # of a fused one
+            own = e.kind.width if not self.whole or _multiplies(e) else 0
+        if isinstance(e, Call) and self.whole:
+            own = _inside(e.instruction.meaning.body)
         return own + sum(map(self.products, operands(e)))
 
     def is_zero(self, e: Value) -> bool:
@@ -205,3 +221,21 @@ class _Walk:
 def _under(part: Part, condition: Condition) -> Part:
     """That share of a part in which a condition holds, too."""
     return tuple((sign, both(each, condition)) for sign, each in part)
+
+
+def _multiplies(e: Apply) -> bool:
+    """True if compilers multiply for this product of whole numbers: of none by a power of two, and
+    of none that is made of indices alone."""
+    factors = e.arguments[:2]
+    power = any(isinstance(x, Number) and int(x.value).bit_count() == 1 for x in factors)
+    return not power and any(isinstance(part, Load) for x in factors for part in subvalues(x))
+
+
+def _inside(e: Expr) -> int:
+    """The number of products that an instruction of one work-item makes, which has the meaning
+    e."""
+    own = int(isinstance(e, Binary) and e.op == "*")
+    if isinstance(e, Reduce):
+        turns = size_of(e.xs)
+        return turns * _inside(e.f.body) if isinstance(turns, int) else 0
+    return own + sum(map(_inside, children(e)))

@@ -12,7 +12,7 @@ from explore.results.kernel_code import Refusal, code_from, code_json
 from explore.toolchain.compile_kernel import Compiled, CompileKernel
 from ir.errors import UserError
 
-KEPT = 9  # the form of what is kept, and of how work is counted
+KEPT = 10  # the form of what is kept, and of how work is counted
 
 
 def key_of(task: CompileKernel) -> str:

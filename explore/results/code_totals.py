@@ -8,7 +8,7 @@ from explore.results.records import Predicted, Record
 
 DONE = (
     *("instructions", "tuples", "fma", "cvt", "sfu", "ls"),
-    *("messages", "words", "multiply_adds", "products"),
+    *("messages", "words", "multiply_adds", "products", "whole_products"),
 )
 
 

@@ -8,7 +8,9 @@ from random import Random
 from constraints.devices import Profile
 from explore.options.options import Domain
 from ir.core.nodes import Program
+from ir.core.types import HALF
 from ir.instructions.table import TABLE
+from ir.meaning.inputs import parts_of, scalar_of
 from rewrites.families.all_families import BY_DEFAULT, forms
 from rewrites.tuning.family import Form
 
@@ -60,7 +62,7 @@ def tasks(
     several = [f for f, every in known.items() if len(every) > 1]
     for every in filter(None, known.values()):
         share = max(1, budget // max(1, len(several)))
-        chosen = _drawn(every, profile, seed)[: max(FEWEST, share // EACH)]
+        chosen = _drawn(every, program, profile, seed)[: max(FEWEST, share // EACH)]
         points = max(LEAST, -(-share // len(chosen)))
         found += [
             Derive(program, form, profile, points, seed, max_memory, domain, max_error, largest)
@@ -80,7 +82,7 @@ def others(todo: Sequence[Derive]) -> list[Derive]:
     return [
         replace(like, form=form, points=max(LEAST, like.points // 2))
         for like in {task.form.family: task for task in todo}.values()
-        for form in _drawn(_suited_to(like), like.profile, like.seed)
+        for form in _drawn(_suited_to(like), like.program, like.profile, like.seed)
         if (form.family, form.name) not in known
     ]
 
@@ -115,13 +117,23 @@ def _suited(
     return [form for form in every if all(TABLE[n].lanes == 1 for n in form.instructions)]
 
 
-def _drawn(every: Sequence[Form], profile: Profile, seed: int) -> list[Form]:
+def _drawn(every: Sequence[Form], p: Program, profile: Profile, seed: int) -> list[Form]:
     """The forms of a family in the order in which they are tried: the plain one first, then all
     others in a random order, in which a form with a large weight tends to come early."""
     first, *rest = every
     random = Random(f"{seed} {first.family}")
-    kind = {"on_gpu": profile.is_gpu, "dedicated_local": profile.dedicated_local}
+    kind = {
+        "on_gpu": profile.is_gpu,
+        "dedicated_local": profile.dedicated_local,
+        "pairs_halves": profile.pairs_halves and _has_halves(p),
+    }
     keys = [random.random() ** (1 / form.weight(**kind)) for form in rest]
     # Efraimidis, Spirakis 2006: the largest first
     order = sorted(range(len(rest)), key=keys.__getitem__, reverse=True)
     return [first, *(rest[n] for n in order)]
+
+
+def _has_halves(p: Program) -> bool:
+    """True if a parameter of the program is of halves."""
+    types = (part for each in p.params for _, part in parts_of(each.var.type))
+    return HALF in set(map(scalar_of, types))

@@ -16,7 +16,7 @@ from constraints.quantities.work import Factor, total_at
 from constraints.relations.relations import value_at
 from explore.results.records import Features
 from explore.space.occupancy import Use, use_at
-from explore.space.rough_cost import ESTIMATE, estimate
+from explore.space.rough_cost import ESTIMATE, IN_PAIRS, estimate
 
 
 def code_at(known: Quantities, point: Mapping[str, int]) -> int:
@@ -51,10 +51,16 @@ def kernel_at(k: KernelQuantities, point: Mapping[str, int], device: Profile) ->
         "padded sides": float(sum(value_at(side, point) > 0 for side in k.padded)),
         "bytes of arrays": float(value_at(k.arrays, point)),
         **done_at(k, point).features(),
+        **_in_pairs(k, point, device),
         **filled(use_at(k, point, device), device),
     }
     own = {f"parameter {p}": float(n) for p, n in point.items() if p in k.parameters}
     return features | own | {ESTIMATE: estimate(features, device)}
+
+
+def _in_pairs(k: KernelQuantities, point: Mapping[str, int], device: Profile) -> dict[str, float]:
+    """The operations of a kernel that a device makes two by two, if it makes any so."""
+    return {IN_PAIRS: float(total_at(k.work.paired, point, {}))} if device.pairs_halves else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from math import prod
 from constraints.devices import Profile
 from constraints.quantities.quantities import Dims, KernelQuantities, local_at, peak_at
 from constraints.quantities.work import GLOBAL_ITEMS
+from constraints.relations.relations import value_at
 
 WORD = 4  # bytes of a register
 OWN_WORDS = 16  # registers of an item beside its arrays: addresses, what it counts
@@ -34,6 +35,8 @@ def use_at(k: KernelQuantities, point: Mapping[str, int], device: Profile) -> Us
     if free > 1:
         items, groups = min(GLOBAL_ITEMS, free), -(-free // GLOBAL_ITEMS)
     local, private = local_at(k, point), peak_at(k.private_bytes, point)
+    if device.pairs_halves:  # where loops carry sums of halves, each takes a register
+        private += max((value_at(size, point) for size in k.work.carried), default=0)
     own = OWN_WORDS + (WORDS_OF_OPERANDS if k.work.multiplied else 0)
     return Use(items, groups, local, private, _resident(items, local, own, private, device))
 

@@ -13,6 +13,7 @@ from constraints.devices import Profile
 from explore.results.records import Predicted, Variant
 
 ESTIMATE = "estimate"  # the feature that holds it, in nanoseconds
+IN_PAIRS = "in pairs"  # the feature that counts operations of which an instruction makes two
 SPILL = 4.0  # what an overfull register file costs
 
 
@@ -127,8 +128,9 @@ def _work(features: Mapping[str, float], device: Profile, costs: Costs) -> float
     lanes = 1 if device.is_gpu else device.vector
     wide = device.vector if costs.wide else 1
     waits = features["staged"] * features["group items"] / features["resident groups"]
+    computed = max(features["instructions"], features["operations"] / lanes)
     return (
-        costs.arithmetic * max(features["instructions"], features["operations"] / lanes)
+        costs.arithmetic * (computed - features.get(IN_PAIRS, 0.0) / 2)
         + costs.product * features["multiplied"]
         + costs.load * max(features["loads"], features["words"] / wide)
         + costs.byte * features["bytes moved"]

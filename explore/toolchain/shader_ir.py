@@ -5,7 +5,7 @@ It is a compiler's output: what is not understood is left out, and makes a value
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -20,6 +20,7 @@ _TRUTHS = {"true": (1 << 32) - 1, "false": 0}  # as comparisons give them: all b
 _BASE = re.compile(r"decl_var .* base_(?:global_invocation|workgroup)_id \(\d+, (\d{1,6}), 0\)")
 BASE_BYTES = 32  # of an offset: four longs
 MOST_LINES = 1 << 20
+_LOAD = re.compile(r"@load_(?:global(?!_invocation)|shared|scratch|constant)")
 MERGE = "merge"  # a value after a branch: of the condition and of what each side makes
 
 
@@ -33,20 +34,23 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A definition: its operation, its operands, and the numbers of a constant."""
+    """A definition: its operation, its operands, the numbers of a constant, and the lanes that it
+    has."""
 
     operation: str
     operands: tuple[Operand, ...]
     numbers: tuple[int, ...] = ()
+    lanes: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block: its number, and how often each operation stands in it; one on a vector counts once
-    for each lane."""
+    """A block: its number, how often each operation stands in it, where one on a vector counts once
+    for each lane, and the numbers of its definitions."""
 
     number: int
     operations: Counter[str]
+    defines: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +130,10 @@ class _Reader:
             self.made[int(m[2])] = (
                 _merge(before, m[4])
                 if operation == "phi" and isinstance(before, Branch)
-                else Made(operation, operands, numbers if is_number else ())
+                else Made(operation, operands, numbers if is_number else (), int(m[1] or 1))
             )
+            if isinstance(inside, Block):
+                inside.defines.append(int(m[2]))
         if isinstance(inside, Block) and operation:
             lanes = 1 if m is None or operation.startswith("@") else int(m[1] or 1)
             inside.operations[operation] += lanes
@@ -158,6 +164,22 @@ def shader(printed: str) -> Shader | None:
     begins = [int(m[1]) for m in _BASE.finditer(head)]
     bases = frozenset(at for begin in begins for at in range(begin, begin + BASE_BYTES))
     return Shader(body, reader.made, bases)
+
+
+def from_memory(made: Mapping[int, Made]) -> frozenset[int]:
+    """The numbers of those definitions (`made`, by number) that depend on what is loaded from
+    memory, arguments apart: neither ids, counters nor addresses do."""
+    users = defaultdict[int, list[int]](list)
+    for number, each in made.items():
+        for operand in each.operands:
+            users[operand.number].append(number)
+    left = [number for number, each in made.items() if _LOAD.match(each.operation)]
+    found = set(left)
+    while left:
+        fresh = [number for number in users[left.pop()] if number not in found]
+        found.update(fresh)
+        left += fresh
+    return frozenset(found)
 
 
 def _plain(line: str) -> str:

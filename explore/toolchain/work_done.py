@@ -1,5 +1,6 @@
 """The work that a work-item does by a kernel's code, on average: instructions, those of each unit,
-multiply-adds, messages to memory, and the words that these move."""
+multiply-adds, products of floats and of whole numbers, messages to memory, and the words that
+these move."""
 
 from collections import Counter
 
@@ -8,9 +9,18 @@ from explore.toolchain.block_weights import UnknownTurns, blocks, loops, weights
 from explore.toolchain.machine_blocks import machine_blocks
 from explore.toolchain.read_statistics import Counts, Statistics
 from explore.toolchain.sampled_values import Size, items_of
-from explore.toolchain.shader_ir import Shader, shader
+from explore.toolchain.shader_ir import Shader, from_memory, shader
 
 PRODUCTS = ("ffma", "ffmaz", "fmul", "fmulz")  # of floats, before instructions are chosen
+# Of whole numbers, and how many an instruction makes. Adreno puts a product of 32 bits together
+# from those of 16, of which the lowest counts.
+_ADDED = ("iadd", "iadd_sat", "uadd", "uadd_sat")
+WHOLE_PRODUCTS = {
+    **dict.fromkeys(("imul", "imul24", "umul24", "imul_32x16", "umul_32x16", "umul_low"), 1),
+    **dict.fromkeys(("imad", "imad24_ir3"), 1),
+    **{f"{sign}dot_2x16_{added}": 2 for sign in ("s", "u") for added in _ADDED},
+    **{f"{sign}dot_4x8_{added}": 4 for sign in ("s", "u", "su") for added in _ADDED},
+}
 MESSAGES = ("@load_global", "@store_global", "@load_shared", "@store_shared")
 
 
@@ -27,6 +37,7 @@ def work_done(found: Statistics, global_size: Size, size: Size) -> Counts:
     machine = machine_blocks(found.before)
     done = _of_blocks(machine, often) if machine else _by_share(kernel, often, found)
     done["products"] = _products(kernel, often)
+    done |= _whole_products(kernel, often)
     return tuple(sorted(done.items()))
 
 
@@ -79,3 +90,16 @@ def _products(kernel: Shader, often: dict[int, float]) -> float:
         often.get(block.number, 0.0) * sum(block.operations[name] for name in PRODUCTS)
         for block in blocks(kernel.body)
     )
+
+
+def _whole_products(kernel: Shader, often: dict[int, float]) -> dict[str, float]:
+    """The number of products of whole numbers that a work-item makes on average, by the name of
+    this count, if its code has any: those of numbers from memory, as others are for addresses."""
+    data = from_memory(kernel.made)
+    found = [
+        (WHOLE_PRODUCTS[m.operation] * m.lanes, often.get(block.number, 0.0))
+        for block in blocks(kernel.body)
+        for number in block.defines
+        if (m := kernel.made[number]).operation in WHOLE_PRODUCTS and number in data
+    ]
+    return {"whole_products": sum(n * times for n, times in found)} if found else {}

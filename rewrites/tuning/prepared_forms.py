@@ -54,7 +54,10 @@ PREPARATIONS = {
             Trait("widened", "narrow numbers are stored as floats before", stores=True), widened
         ),
         Preparation(
-            Trait("in-chunks", "turns of loops sum up in their type, from zero, then in floats"),
+            Trait(
+                *("in-chunks", "turns of loops sum up in their type, from zero, then in floats"),
+                afresh=True,
+            ),
             sums_in_float,
             turns_afresh,
             {TERMS: Parameter("terms of a turn, where a family's loop has none")},

@@ -18,7 +18,7 @@ from explore.space.kernel_features import Done, done_at, features_at
 from explore.space.lowering import bound
 from explore.space.lowering import lowering as lowered
 from explore.space.occupancy import use_at
-from explore.space.rough_cost import ESTIMATE, MOBILE, estimate
+from explore.space.rough_cost import ESTIMATE, IN_PAIRS, MOBILE, estimate
 from ir.core.nodes import Program
 from ir.parse import parse, parse_file
 
@@ -161,6 +161,45 @@ def test_numbers_that_lanes_gather_for_an_instruction_are_loaded_one_by_one_and_
     point = {"tx": 3, "ty": 3, "tp": 8, "tr": 2, "sr": 1, "k": 1, "rp": 0, "s": 16}
     alone, shared = (done_at(kernel, {**point, "sc": sc}).loads for sc in (1, 3))
     assert shared - alone == 2 * 32 * 32 * 32
+
+
+HALVES = parse_file(ROOT / "examples/half_conv.lift")
+IN_TURNS = {"tr": 2, "tx": 4, "ty": 1, "v": 4, "k": 4, "terms": 4}
+PRODUCTS = 28 * 28 * 32 * 9 * 32  # of `half_conv`
+
+
+@pytest.mark.parametrize(
+    ("family", "form", "paired"),
+    [
+        ("registers", "relaid items tall vector-loads", 0),
+        ("registers", "relaid items tall vector-loads in-chunks", 2 * PRODUCTS),
+        ("registers", "relaid items tall vector-loads in-float", PRODUCTS),
+        ("naive", "in-chunks", 0),
+    ],
+)
+def test_neighbouring_halves_that_no_loop_carries_may_be_made_in_pairs(
+    family: str, form: str, paired: int
+) -> None:
+    """A product and the sum that it is a term of are made by one instruction, so neither is made in
+    pairs where a loop carries the sum. Sums of one number are no neighbours."""
+    kernel = quantities(lowered(HALVES, family, form).program).kernels[-1]
+    point = {p: n for p, n in IN_TURNS.items() if p in kernel.parameters}
+    assert total_at(kernel.work.paired, point, {}) == paired
+
+
+def test_what_is_made_in_pairs_takes_half_the_time_where_a_device_makes_pairs() -> None:
+    low = lowered(HALVES, "registers", "relaid items tall vector-loads in-chunks")
+    point, known = {**IN_TURNS, "tr": 1}, quantities(low.program)
+    alone = replace(MALI_G72, pairs_halves=False, array_words=(1 << 16, 1 << 16))
+    found, other = (
+        dict(features_at(known, point, device, {})[-1])
+        for device in (replace(alone, pairs_halves=True), alone)
+    )
+    assert found.pop(IN_PAIRS) == 2 * PRODUCTS
+    assert IN_PAIRS not in other
+    saved = MOBILE.arithmetic * PRODUCTS / (MALI_G72.cores * found["tail"])
+    assert other.pop(ESTIMATE) - found.pop(ESTIMATE) == pytest.approx(saved, rel=0.01)
+    assert found == other
 
 
 # ---- what features make of it

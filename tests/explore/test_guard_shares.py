@@ -11,7 +11,7 @@ from codegen.index.condition import at_least, both, holds, less
 from codegen.index.index import Index, maximum, minimum, var
 from explore.building.guard_shares import share
 from explore.building.operations import multiplications
-from explore.building.products_made import products_made
+from explore.building.products_made import products_made, whole_products_made
 from ir.parse import parse
 
 COUNTS = {"a": 5, "b": 7, "c": 3, "d": 4}
@@ -88,3 +88,18 @@ def test_products_with_kept_zeros_are_not_made(number: str) -> None:
           unrolled reduceSeq(0.0, (acc, (x, k)) -> acc + x * k, zip(row, kept)), xs)"""
     kernels = generate(parse(text)).kernels
     assert products_made(kernels) == (0 if number == "0.0" else 8 * 4)
+
+
+@pytest.mark.parametrize(("term", "each"), [("x * w", 1), ("x * 4", 0), ("x * K", 1), ("x * 2 * w", 1)])
+def test_products_of_whole_numbers_are_counted_apart(term: str, each: int) -> None:
+    """A product by a power of two is a shift."""
+    text = f"""f(xs : [[char]16]8, ws : [char]16) =
+      mapGlobal(0)(row -> reduceSeq(0, (acc, (x, w)) -> acc + {term}, zip(row, ws)), xs)
+    where K = 7"""
+    kernels = generate(parse(text)).kernels
+    assert whole_products_made(kernels) == 8 * 16 * each
+    assert products_made(kernels) == 0
+
+
+def test_a_dot_product_makes_as_many_products_as_it_takes_pairs() -> None:
+    program = parse_file(EXAMPLES / "matmul_bytes.lift")

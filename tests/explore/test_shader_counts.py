@@ -129,6 +129,71 @@ def test_a_work_item_does_what_its_blocks_hold_as_often_as_they_are_carried_out(
     assert done["sfu"] == 1
 
 
+WHOLE = """impl __wrapped_k_ {{
+    block b0:    // preds:
+    32x3    %1 = @load_global_invocation_id
+    32      %2 = load_const (0x00000003)
+    32      %3 = imul %1.x, %2 (0x3)
+    32x4    %4 = @load_global (%3) (access=none)
+    32      %5 = load_const (0x00000000 = 0.000000)
+    32      %6 = load_const (0x0000000a)
+                 // succs: b1
+    loop {{
+        block b1:    // preds: b0 b4
+        32     %11 = phi b0: %5 (0x0), b4: %69
+        32     %12 = phi b0: %5 (0x0), b4: %33
+        32     %15 = ige32 %11, %6
+        if %15 {{
+            block b2:// preds: b1
+            break
+        }} else {{
+            block b3:  // preds: b1, succs: b4
+        }}
+        block b4:    // preds: b3
+        32     %30 = imul %11, %2 (0x3)
+        32x4   %31 = @load_{space} (%30) (access=none)
+        32x4   %32 = {product}
+        32     %33 = iadd %32.x, %12
+        32     %68 = load_const (0x00000001)
+        32     %69 = iadd.nsw %11, %68 (0x1)
+    }}
+    block b8:    // preds: b2
+    32     %70 = imul %33, %2
+    @store_global (%70, %3) (wrmask=x)
+}}
+"""
+
+
+@pytest.mark.parametrize("space", ["global", "shared"])
+@pytest.mark.parametrize(
+    ("product", "each"),
+    [
+        ("imul %31, %4", 4),
+        ("umul_low %31, %4", 4),
+        ("iadd %31, %4", 0),
+        ("sdot_4x8_iadd %31, %4, %5", 16),
+        ("udot_4x8_uadd_sat %31, %4, %5", 16),
+        ("sdot_2x16_iadd %31, %4, %5", 8),
+    ],
+)
+def test_products_of_whole_numbers_are_those_of_what_is_in_memory(
+    space: str, product: str, each: int
+) -> None:
+    """Products of ids and counters, which make addresses, do not count; one of the sum, after the
+    loop, does."""
+    text = WHOLE.format(space=space, product=product)
+    done = dict(work_done(Statistics((), 0, 0, text), (64, 1, 1), (8, 1, 1)))
+    assert done["products"] == 0
+    assert done["whole_products"] == 10 * each + 1
+
+
+def test_products_of_addresses_alone_are_no_products() -> None:
+    text = WHOLE.format(space="ubo", product="imul %31, %30")
+    text = text.replace("@load_global (", "@load_ubo (")
+    done = dict(work_done(Statistics((), 0, 0, text), (64, 1, 1), (8, 1, 1)))
+    assert "whole_products" not in done
+
+
 ADRENO = """Native code for unnamed CL shader (null):
 stp.u32 p[r1.x], r2.x, 2
 {before}l4:

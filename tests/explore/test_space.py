@@ -14,7 +14,7 @@ from explore.run.candidates import hinted_tasks
 from explore.space.derive_form import Derived, derive, points
 from explore.space.forms_to_derive import Derive, others, tasks
 from explore.space.lowering import lowering
-from ir.parse import parse_file
+from ir.parse import parse, parse_file
 from rewrites.families.all_families import form_named, forms
 from rewrites.tuning.family import Form
 
@@ -115,6 +115,21 @@ def test_on_a_gpu_groups_of_one_work_item_are_tried_less(device: Profile) -> Non
         return sum("items" not in task.form.words for todo in found for task in todo[1:])
 
     assert 2 * alone(device) < alone(CPU)
+
+
+def test_sums_of_halves_that_begin_anew_in_each_turn_are_tried_more_where_that_pairs_them() -> None:
+    """Bfloats are floats there, and are never paired."""
+    text = (EXAMPLES / "half_conv.lift").read_text(encoding="utf-8")
+
+    def afresh(profile: Profile, t: str = "half") -> int:
+        program = parse(text.replace("half]", f"{t}]"))
+        names = ["registers"]
+        found = (tasks(program, profile, families=names, budget=9, seed=n) for n in range(20))
+        return sum("in-chunks" in task.form.words for todo in found for task in todo[1:])
+
+    alone = replace(MALI_G72, pairs_halves=False)
+    assert 2 * afresh(alone) <= afresh(MALI_G72)
+    assert afresh(alone, "bfloat") == afresh(MALI_G72, "bfloat")
 
 
 def test_on_a_gpu_other_work_items_hide_latencies() -> None:
