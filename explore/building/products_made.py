@@ -40,6 +40,7 @@ from codegen.tree.statements import (
     Statement,
     Store,
     Value,
+    Whole,
     kind_of,
     operands,
     statements,
@@ -227,8 +228,20 @@ def _multiplies(e: Apply) -> bool:
     """True if compilers multiply for this product of whole numbers: of none by a power of two, and
     of none that is made of indices alone."""
     factors = e.arguments[:2]
-    power = any(isinstance(x, Number) and int(x.value).bit_count() == 1 for x in factors)
-    return not power and any(isinstance(part, Load) for x in factors for part in subvalues(x))
+    loaded = any(isinstance(part, Load) for x in factors for part in subvalues(x))
+    return loaded and not any(_is_power(x) for x in factors)
+
+
+def _is_power(x: Value) -> bool:
+    """True if the value x is a number, known before the kernel runs, that is a power of two."""
+    match x:
+        case Number(value, _):
+            return int(value).bit_count() == 1
+        case Whole(index):
+            return not index.names and evaluate(index, {}).bit_count() == 1
+        case Convert() | Broadcast():
+            return _is_power(x.e)
+    return False
 
 
 def _inside(e: Expr) -> int:

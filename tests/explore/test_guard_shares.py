@@ -12,6 +12,7 @@ from codegen.index.index import Index, maximum, minimum, var
 from explore.building.guard_shares import share
 from explore.building.operations import multiplications
 from explore.building.products_made import products_made, whole_products_made
+from explore.space.lowering import bound, lowering
 from ir.parse import parse
 
 COUNTS = {"a": 5, "b": 7, "c": 3, "d": 4}
@@ -90,7 +91,9 @@ def test_products_with_kept_zeros_are_not_made(number: str) -> None:
     assert products_made(kernels) == (0 if number == "0.0" else 8 * 4)
 
 
-@pytest.mark.parametrize(("term", "each"), [("x * w", 1), ("x * 4", 0), ("x * K", 1), ("x * 2 * w", 1)])
+@pytest.mark.parametrize(
+    ("term", "each"), [("x * w", 1), ("x * 4", 0), ("x * K", 1), ("x * 2 * w", 1)]
+)
 def test_products_of_whole_numbers_are_counted_apart(term: str, each: int) -> None:
     """A product by a power of two is a shift."""
     text = f"""f(xs : [[char]16]8, ws : [char]16) =
@@ -101,5 +104,13 @@ def test_products_of_whole_numbers_are_counted_apart(term: str, each: int) -> No
     assert products_made(kernels) == 0
 
 
-def test_a_dot_product_makes_as_many_products_as_it_takes_pairs() -> None:
-    program = parse_file(EXAMPLES / "matmul_bytes.lift")
+@pytest.mark.parametrize("form", ["", "dot-ss", "dot-ss items"])
+def test_a_dot_product_makes_as_many_products_as_it_takes_pairs(form: str) -> None:
+    program = parse("""products(a : [[char]16]8, b : [[char]16]4) =
+      map(row -> map(column ->
+          reduce(0, (acc, (x, y)) -> acc + x * y, zip(row, column)), b), a)""")
+    lowered = lowering(program, "registers", form).program
+    sizes = {"tr": 1, "tx": 2, "v": 2, "k": 2}
+    point = {n: sizes[n] for n in sizes if n != "k" or not form}
+    kernels = generate(bound(lowered, point)).kernels
+    assert whole_products_made(kernels) == 8 * 4 * 16
