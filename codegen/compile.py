@@ -17,6 +17,7 @@ from codegen.memory.loaded_together import with_neighbours_loaded
 from codegen.memory.local_buffers import with_shared_locals
 from codegen.memory.narrow_reals import computed_as_floats
 from codegen.memory.shared_operands import with_shared_operands
+from codegen.memory.steps_ahead import with_steps_ahead
 from codegen.memory.unread_memory import without_unread_memory
 from codegen.opencl.print_kernel import print_kernel, print_kernel_in_bytes
 from codegen.plan import Buffer, Plan, Role
@@ -70,7 +71,9 @@ def generate(
     )
     narrow = frozenset({"bfloat"} if half_arithmetic else {"bfloat", "half"})
     kernels = tuple(
-        with_neighbours_loaded(with_shared_operands(computed_as_floats(kernel, narrow)))
+        with_neighbours_loaded(
+            with_steps_ahead(with_shared_operands(computed_as_floats(kernel, narrow)))
+        )
         for kernel in kernels
     )
     counted = tuple(map(facts, kernels))

@@ -38,7 +38,8 @@ def reduce(emitter: Recursion, e: ReduceSeq | Reduce, env: Env, to: Place | None
         ahead.prologue()
     unroll = Unroll.YES if isinstance(e, ReduceSeq) and e.unrolled else Unroll.NO
     hint = loop(_element_hint(e.f.pattern))
-    emitter.scope.loop(hint, xs.axis.size, lambda k: step.iteration(xs, k), unroll)
+    ahead_of = isinstance(e, ReduceSeq) and e.ahead
+    emitter.scope.loop(hint, xs.axis.size, lambda k: step.iteration(xs, k), unroll, ahead_of)
     if to is not None and not here:
         emitter.copy(view_of(acc), to)
     return view_of(acc)

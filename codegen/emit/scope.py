@@ -161,10 +161,15 @@ class Scope:
         return f"lane_{self.lanes}_"
 
     def loop(
-        self, hint: str, count: int, body: Callable[[Index], None], unroll: Unroll = Unroll.NO
+        self,
+        hint: str,
+        count: int,
+        body: Callable[[Index], None],
+        unroll: Unroll = Unroll.NO,
+        ahead: bool = False,
     ) -> None:
         """Add a loop in which body(i) runs for i from 0 to count − 1; the variable i is named after
-        `hint`."""
+        `hint`. If it is `ahead`, what a step multiplies is loaded one step before."""
         if count == 1:
             body(constant(0))
         elif count > 1:
@@ -172,7 +177,7 @@ class Scope:
             i = var(name, 0, count - 1)
             _, inner = self.capture(lambda: body(i))
             if inner.statements:
-                self.add(For(name, count, inner, unroll))
+                self.add(For(name, count, inner, unroll, ahead))
             elif name in self.names:
                 self.names.discard(name)
 

@@ -194,13 +194,14 @@ class Block:
 
 @frozen
 class For:
-    """The loop that runs `body` for var = 0 … count − 1 (count ≥ 2; no other loop uses the
-    name)."""
+    """The loop that runs `body` for var = 0 … count − 1 (count ≥ 2; no other loop uses the name).
+    If it is `ahead`, what a step multiplies is loaded one step before."""
 
     var: str
     count: int
     body: Block
     unroll: Unroll = Unroll.NO
+    ahead: bool = False
 
 
 @frozen

@@ -312,12 +312,15 @@ class MapSeq(Expr):
 
 @hashed
 class ReduceSeq(Expr):
-    """U, ((U, T) -> U), [T]n -> U, a sequential loop; if `unrolled`, its turns are spelled out"""
+    """U, ((U, T) -> U), [T]n -> U, a sequential loop; if `unrolled`, its turns are spelled out; if
+    `ahead`, what matrix instructions multiply in its turns is loaded a step before, and the turns'
+    copies in flight are begun between products"""
 
     init: Expr
     f: Lam
     xs: Expr
     unrolled: bool = False
+    ahead: bool = False
 
 
 AHEAD = ("", "Ahead", "TwoAhead", "ThreeAhead")  # in words, of how many iterations

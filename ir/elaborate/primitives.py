@@ -275,13 +275,17 @@ def _loops(word: str, unrolled: bool) -> dict[str, Primitive]:
     def loop(f: Lam, xs: Expr) -> Expr:
         return MapSeq(f, xs, unrolled)
 
-    def fold(init: Expr, f: Lam, xs: Expr) -> Expr:
-        return ReduceSeq(init, f, xs, unrolled)
-
     return {
         f"{word}mapSeq": Primitive(f"{word}mapSeq(f, xs)", 2, 2, _map(loop)),
-        f"{word}reduceSeq": Primitive(f"{word}reduceSeq(init, f, xs)", 3, 3, reduction(fold)),
+        f"{word}reduceSeq": _fold(f"{word}reduceSeq", unrolled, False),
     }
+
+
+def _fold(word: str, unrolled: bool, ahead: bool) -> Primitive:
+    def fold(init: Expr, f: Lam, xs: Expr) -> Expr:
+        return ReduceSeq(init, f, xs, unrolled, ahead)
+
+    return Primitive(f"{word}(init, f, xs)", 3, 3, reduction(fold))
 
 
 PRIMITIVES: Mapping[str, Primitive] = {
@@ -321,6 +325,7 @@ PRIMITIVES: Mapping[str, Primitive] = {
     **{name: _instruct(entry.instruction) for name, entry in CALLED.items()},
     **_loops("", False),
     **_loops("unrolled ", True),
+    "reduceSeqStepAhead": _fold("reduceSeqStepAhead", False, True),
     **{op: Primitive(f"{op}(x)", 1, 1, _unary(op)) for op in sorted({*REAL_ONLY, "abs"})},
     **{op: Primitive(f"{op}(x)", 1, 1, _conversion(op)) for op in CONVERSIONS},
     **{op: Primitive(f"{op}(a, b)", 2, 2, _binary(op)) for op in ("max", "min")},

@@ -128,8 +128,9 @@ def parts_of(e: Expr) -> tuple[str, tuple[str | Expr, ...]]:
             return f"{'unrolled ' * unrolled}mapSeq", (f, xs)
         case Reduce(init, f, xs):
             return "reduce", (_init(init, xs), f, xs)
-        case ReduceSeq(init, f, xs, unrolled):
-            return f"{'unrolled ' * unrolled}reduceSeq", (_init(init, xs), f, xs)
+        case ReduceSeq(init, f, xs, unrolled, ahead):
+            word = f"{'unrolled ' * unrolled}reduceSeq{'StepAhead' * ahead}"
+            return word, (_init(init, xs), f, xs)
         case Generate(n, f):
             return "generate", (show_size(n), f)
         case MakeTuple(parts):

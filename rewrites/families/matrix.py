@@ -232,6 +232,11 @@ BOTH = Trait(
 BY_ROWS = Trait(
     "by-rows", "operands are loaded by an instruction to which each lane gives a row", weight=2.0
 )
+STEP_AHEAD = Trait(
+    "step-ahead",
+    "operands are loaded a step before they are multiplied, copies begun between products",
+    weight=2.0,
+)
 LAID = Trait(
     "laid", "what lanes load is laid out for them in memory, in every run", stores=True, weight=0.5
 )
@@ -278,9 +283,12 @@ def _both_staged(p: Program, name: str, sums: Sums) -> Iterator[Form]:
     """The forms by the instruction `name` whose groups stage both operands of a product, as they
     lie in memory; `sums` are the lengths of the program's sums."""
     loaded = loads(MATRIX[name], 0) and loads(MATRIX[name], 1)
-    ways_to_copy = (*product((0, 1), (False, True)), (2, True), (3, True))
-    for (ahead, in_flight), by_rows in product(ways_to_copy, (False, True) if loaded else (False,)):
-        chunks = Chunks(ahead=ahead, both=True, in_flight=in_flight, by_rows=by_rows)
+    begun = (*product((1, 2, 3), (True,), (False, True)), (0, True, False))
+    copied = (*product((0, 1), (False,), (False,)), *begun)  # ahead, in flight, steps ahead
+    for (ahead, in_flight, steps), by_rows in product(copied, (False, True) if loaded else (False,)):
+        chunks = Chunks(
+            ahead=ahead, both=True, in_flight=in_flight, by_rows=by_rows, steps_ahead=steps
+        )
         made = Matrix(Choices(), name, patch=chunks)
         rows = (replace(BY_ROWS, instruction=loaded[0].name),) if by_rows else ()
         more = (_instruction(sums, made), PATCH, *_traits(chunks), *rows)
@@ -340,7 +348,7 @@ def _traits(chunks: Chunks) -> tuple[Trait, ...]:
     kept = {**ahead, SPELLED: chunks.spelled, THROUGH: chunks.through}
     shared = {SLICED: sliced, BY_TAPS: by_taps}
     parted = {PARTS: in_two, THREE_PARTS: in_three, RUNNING: chunks.running}
-    staged = {BOTH: chunks.both, IN_FLIGHT: chunks.in_flight}
+    staged = {BOTH: chunks.both, IN_FLIGHT: chunks.in_flight, STEP_AHEAD: chunks.steps_ahead}
     return chosen({**kept, **shared, **parted, **staged})
 
 

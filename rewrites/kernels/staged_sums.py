@@ -72,6 +72,7 @@ class Chunks:
     both: bool = False  # rows are staged, too, and both operands as they lie in memory
     in_flight: bool = False  # copies to local memory are begun, and awaited together
     by_rows: bool = False  # lanes load operands by an instruction to which each gives a row
+    steps_ahead: bool = False  # operands are loaded from there a step before they are multiplied
 
 
 def staged_sums(
@@ -82,7 +83,7 @@ def staged_sums(
     strategy that copies a chunk of it to local memory. `loaded` are the names of the instructions
     that load the instruction's operands from there (none: lanes load them by themselves)."""
     parts, unrolled = chunks.parts, sys.maxsize if chunks.spelled else UNROLLED
-    kept = (staged, parts.of_number(entry), unrolled, chunks.through)
+    kept = (staged, parts.of_number(entry), unrolled, chunks.through, chunks.steps_ahead)
     made = partial(in_lanes, entry, parts=parts, in_order=chunks.both, loaded=loaded)
     return seq(
         stage(f"sums by {entry.name}", on_reduction(made)),
@@ -99,7 +100,7 @@ def over_sub_groups(s: Strategy) -> Strategy:
 
 
 def _chunks(
-    staged: Staged, f: Lam | None, unrolled: int, through: bool, e: Expr
+    staged: Staged, f: Lam | None, unrolled: int, through: bool, ahead: bool, e: Expr
 ) -> Rewritten | None:
     """The sum e over chunks as a loop. In each turn the strategies `staged` copy the turn's chunks
     of the operands with these numbers, with f (if given) applied to their numbers; then each
@@ -113,7 +114,7 @@ def _chunks(
             return seq(
                 of_start(over_sub_groups(zeroed)),
                 of_function(sums),
-                to_reduce_seq(unrolled=through),
+                to_reduce_seq(unrolled=through, ahead=ahead) if ahead else to_reduce_seq(unrolled=through),
             )(e)
     return None
 

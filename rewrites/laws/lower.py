@@ -43,10 +43,10 @@ def to_seq(e: Map, unrolled: bool = False) -> Expr | None:
 
 
 @rule("reduce z f  =  reduceSeq z f")
-def to_reduce_seq(e: Reduce, unrolled: bool = False) -> Expr | None:
+def to_reduce_seq(e: Reduce, unrolled: bool = False, ahead: bool = False) -> Expr | None:
     match e:
         case Reduce(z, f, xs):
-            return ReduceSeq(z, f, xs, unrolled)
+            return ReduceSeq(z, f, xs, unrolled, ahead)
     return None
 
 

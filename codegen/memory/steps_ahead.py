@@ -1,0 +1,328 @@
+"""Loops whose turns load what they pass to matrix instructions a step before it is multiplied.
+
+A turn of such a loop meets the other work-items at a barrier, begins copies for later turns, and
+then goes over the steps of a chunk in local memory. In the loop that is made of it, the products of
+a step come after the loads of the next one: those of a chunk's last step after the barrier of the
+next turn, and after the loads of its first step. So no work-item waits for a load alone, neither
+between steps nor after a barrier. Copies are begun one by one between products, not all at once.
+
+Two sets of registers take turns. The one that the products of the first turn read begins with
+zeros: what a matrix instruction makes of zeros is the sum that it is given.
+"""
+
+# key: s statement, e value, n count
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from codegen.index.condition import ALWAYS, Condition, both, substitute_in
+from codegen.index.index import Index, as_index, var
+from codegen.index.substitute import substitute
+from codegen.tree.emitted_names import apart
+from codegen.tree.statements import (
+    Await,
+    Barrier,
+    Block,
+    Broadcast,
+    Call,
+    Declare,
+    For,
+    If,
+    Kernel,
+    Kind,
+    Load,
+    Memory,
+    Number,
+    Select,
+    Space,
+    Statement,
+    Store,
+    Unroll,
+    Value,
+    block,
+    kind_of,
+    loads,
+    remembered,
+    rewrite,
+    statements,
+)
+from codegen.tree.value_builders import substituted
+from ir.errors import Unsupported
+from ir.instructions.table import MATRIX
+
+Turns = Mapping[str, Index | int]  # of loops, by their variables
+Step = tuple[Block, dict[str, Index | int]]  # statements, and the turns at which they make a step
+
+
+@remembered
+def with_steps_ahead(kernel: Kernel) -> Kernel:
+    """The kernel in which each loop marked `ahead` loads the operands of its products one step
+    before they are multiplied."""
+    if not any(isinstance(s, For) and s.ahead for s in statements(kernel.body)):
+        return kernel
+    return replace(kernel, body=_block(kernel.body, _taken(kernel)))
+
+
+def _block(body: Block, taken: set[str]) -> Block:
+    done: list[Statement] = []
+    for s in body.statements:
+        match s:
+            case For() if s.ahead:
+                done.extend(_Rotation(s, taken).statements())
+            case For(_, _, inner, _) | If(_, inner):
+                done.append(replace(s, body=_block(inner, taken)))
+            case _:
+                done.append(s)
+    return block(done)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A set of registers for the operand `of` of a step, with a part for each turn of the `loops`
+    around the place where it is loaded."""
+
+    memory: Memory
+    of: Memory
+    loops: tuple[For, ...]
+
+    def place(self, index: Index, turns: Turns) -> Index:
+        """The place of what the operand has at this index, at these turns of loops."""
+        at = as_index(0)
+        for loop in self.loops:
+            at = at * loop.count + turns[loop.var]
+        return at * self.of.elements + index
+
+
+@dataclass(slots=True)
+class _Rotation:
+    """The loop `loop` while it is turned: two sets of registers are `held` by their operands, and
+    names are `taken`."""
+
+    loop: For
+    taken: set[str]
+    held: tuple[dict[Memory, _Held], dict[Memory, _Held]] = field(default_factory=lambda: ({}, {}))
+
+    def statements(self) -> list[Statement]:
+        """The statements in the place of the loop: what it holds in registers, the loop itself, and
+        the products of its last step."""
+        front, sums, end = _parted(self.loop.body)
+        steps, odd = _steps(sums), len(_steps(sums)) % 2
+        if odd and self.loop.count % 2:
+            raise Unsupported(
+                f"expected an even number of steps, of which two sets of registers take turns, "
+                f"found {self.loop.count * len(steps)}"
+            )
+        self.hold(steps[0][0], ())
+        count = self.loop.count // (1 + odd)
+        turn = var(self.loop.var, 0, count - 1) if count > 1 else as_index(0)
+        turns = [turn * (1 + odd) + n for n in range(1 + odd)]
+        body = [self.turn(k, i, front, steps, end) for k, i in enumerate(turns)]
+        zeros = [_zero(s) for s in self.loaded(steps[-1], as_index(0), 1)]
+        held = [Declare(h.memory) for each in self.held for h in each.values()]
+        made = block(body)
+        if count > 1:
+            made = block([replace(self.loop, count=count, body=made, ahead=False)])
+        return [*held, *zeros, made, *self.products(steps[-1], 1), Await()]
+
+    def turn(
+        self,
+        k: int,
+        i: Index,
+        front: Sequence[Statement],
+        steps: Sequence[Step],
+        end: Sequence[Statement],
+    ) -> Statement:
+        """The statements of the turn i of the loop, the k-th that is spelled out."""
+        first = k * len(steps)
+        copies = [*_copies(front, ALWAYS, {self.loop.var: i})]
+        slots: list[tuple[Statement, ...]] = []
+        for n, step in enumerate(steps):
+            to = (first + n) % 2
+            loaded = self.loaded(step, i, to)
+            before = self.products(steps[n - 1], 1 - to)
+            slots.extend([(*loaded, before[0]), *((s,) for s in before[1:])])
+        return block([*(s for s in front if not _begins(s)), *_between(slots, copies), *end])
+
+    def loaded(self, step: Step, i: Index, to: int) -> list[Statement]:
+        """The statements that load the operands of a step in the turn i of the loop, into the set
+        of registers with the number `to`."""
+        body, at = step
+        return [*self.loads(body, {**at, self.loop.var: i}, to)]
+
+    def loads(self, body: Block, turns: Turns, to: int) -> Iterator[Statement]:
+        for s in body.statements:
+            match s:
+                case Store(memory, index, value) if memory in self.held[to]:
+                    held, e = self.held[to][memory], self.value(value, turns, to)
+                    yield Store(held.memory, held.place(substitute(index, turns), turns), e)
+                case For(name, n, inner, how):
+                    new = apart(name, "", self.taken)
+                    at = {**turns, name: var(new, 0, n - 1)}
+                    made = [*self.loads(inner, at, to)]
+                    if made:
+                        yield For(new, n, block(made), how)
+
+    def hold(self, body: Block, around: tuple[For, ...]) -> None:
+        """Take registers for each operand that a step declares inside the loops `around`."""
+        for s in body.statements:
+            if isinstance(s, Declare):
+                for held in self.held:
+                    held[s.memory] = _Held(self.memory(s.memory, around), s.memory, around)
+            elif isinstance(s, For):
+                self.hold(s.body, (*around, s))
+
+    def memory(self, of: Memory, around: tuple[For, ...]) -> Memory:
+        """Registers for the operand `of`, with a part for each turn of the loops `around`."""
+        turns = [loop.count for loop in around]
+        name = apart(of.name.rstrip("_"), "_", self.taken)
+        elements, shape = prod(turns) * of.elements, (*turns, *of.shape)
+        return Memory(name, Space.PRIVATE, of.scalar, elements, shape=shape)
+
+    def value(self, e: Value, turns: Turns, which: int) -> Value:
+        """The value e at these turns, of operands in the set of registers `which`."""
+
+        def known(e: Value) -> Value:
+            if isinstance(e, Load) and e.memory in self.held[which]:
+                held = self.held[which][e.memory]
+                return replace(e, memory=held.memory, index=held.place(e.index, turns))
+            return e
+
+        return rewrite(substituted(e, turns), known)
+
+    def products(self, step: Step, which: int) -> list[Statement]:
+        """The statements that multiply the operands of a step in the set of registers `which`, with
+        outer loops spelled out."""
+        body, _ = step
+        found = list[Statement]()
+        for s in body.statements:
+            match s:
+                case For(name, n, inner, _):
+                    turns = [{name: as_index(k)} for k in range(n)]
+                    made = [block([*self.sums(inner, at, which)]) for at in turns]
+                    found.extend([each for each in made if each.statements])
+                case _:
+                    found.extend(self.sums(Block((s,)), {}, which))
+        return found
+
+    def sums(self, body: Block, turns: Turns, which: int) -> Iterator[Statement]:
+        for s in body.statements:
+            match s:
+                case Declare():
+                    pass
+                case Store(memory, index, value):
+                    if memory not in self.held[which]:
+                        yield _product(
+                            replace(
+                                s,
+                                index=substitute(index, turns),
+                                value=self.value(value, turns, which),
+                            ),
+                            {self.loop.var},
+                        )
+                case For(name, n, inner, how):
+                    new = apart(name, "", self.taken)
+                    made = [*self.sums(inner, {**turns, name: var(new, 0, n - 1)}, which)]
+                    if made:
+                        yield For(new, n, block(made), how)
+
+
+def _parted(body: Block) -> tuple[list[Statement], list[Statement], list[Statement]]:
+    """The parts of a turn: barriers and copies that are begun, the steps of its sums, and what
+    awaits copies."""
+    every = [*body.statements]
+    first = next((n for n, s in enumerate(every) if not _is_front(s)), len(every))
+    last = len(every)
+    while last > first and isinstance(every[last - 1], Await):
+        last -= 1
+    front, sums, end = every[:first], every[first:last], every[last:]
+    if not end or not any(isinstance(s, Barrier) for s in front):
+        raise Unsupported("expected turns that begin copies in flight, found others")
+    return front, sums, end
+
+
+def _is_front(s: Statement) -> bool:
+    if isinstance(s, Store):
+        return s.begun
+    if isinstance(s, For | If):
+        return all(map(_is_front, s.body.statements))
+    return isinstance(s, Barrier)
+
+
+def _begins(s: Statement) -> bool:
+    return any(isinstance(each, Store) and each.begun for each in statements(s))
+
+
+def _steps(sums: Sequence[Statement]) -> list[Step]:
+    """The steps of a turn: those of the only loop, or all of it as one."""
+    if len(sums) == 1 and isinstance(sums[0], For) and sums[0].unroll is Unroll.YES:
+        (steps,) = sums
+        return [(steps.body, {steps.var: as_index(k)}) for k in range(steps.count)]
+    return [(Block(tuple(sums)), {})]
+
+
+def _copies(front: Iterable[Statement], where: Condition, turns: Turns) -> Iterator[Statement]:
+    """The copies that these statements begin, one by one, where a condition holds: elsewhere they
+    are zeros, which nothing reads."""
+    for s in front:
+        match s:
+            case If(condition, body):
+                more = both(where, substitute_in(condition, turns))
+                yield from _copies(body.statements, more, turns)
+            case For(name, n, body, _):
+                for k in range(n):
+                    yield from _copies(body.statements, where, {**turns, name: as_index(k)})
+            case Store(_, index, value, half):
+                e = _where(where, substituted(value, turns))
+                half = None if half is None else substitute(half, turns)
+                yield replace(s, index=substitute(index, turns), value=e, half=half)
+
+
+def _where(condition: Condition, e: Value) -> Value:
+    """The copied value e where the condition holds, else zero."""
+    if condition == ALWAYS:
+        return e
+    if isinstance(e, Select):
+        return replace(e, condition=both(condition, e.condition))
+    return Select(condition, e, Number(0, kind_of(e).scalar))
+
+
+def _between(slots: Sequence[tuple[Statement, ...]], copies: Sequence[Statement]) -> list[Statement]:
+    """The statements of all slots, with copies behind them in equal distances."""
+    done, n = list[Statement](), len(copies)
+    for k, slot in enumerate(slots):
+        done.extend([*slot, *copies[n * k // len(slots) : n * (k + 1) // len(slots)]])
+    return done
+
+
+def _product(s: Store, outside: set[str]) -> Store:
+    """The statement s; Unsupported if it is not a product by a matrix instruction, of registers
+    alone, the same in all turns of loops `outside`."""
+    e = s.value
+    if not isinstance(e, Call) or e.instruction.name not in MATRIX:
+        raise Unsupported("expected products by matrix instructions alone, found other statements")
+    found = [*loads(e)]
+    names = frozenset[str]().union(s.index.names, *(load.index.names for load in found))
+    if names & outside or any(load.memory.space is not Space.PRIVATE for load in found):
+        raise Unsupported("expected products of what lanes hold in registers, found others")
+    return s
+
+
+def _zero(s: Statement) -> Statement:
+    """The statement s with zeros in the place of what it stores."""
+    match s:
+        case For():
+            return replace(s, body=block([_zero(each) for each in s.body.statements]))
+        case Store():
+            kind = kind_of(s.value)
+            zero = Number(0, kind.scalar)
+            return replace(s, value=zero if kind.width == 1 else Broadcast(zero, kind))
+    raise Unsupported(f"expected loads of operands, found {type(s).__name__}")
+
+
+def _taken(kernel: Kernel) -> set[str]:
+    inner = list(statements(kernel.body))
+    memories = {s.memory.name for s in inner if isinstance(s, Declare)}
+    counters = {s.var for s in inner if isinstance(s, For)}
+    given = {m.name for m in (*kernel.reads, *kernel.writes)}
+    return memories | counters | given | {i.name for i in kernel.ids}
