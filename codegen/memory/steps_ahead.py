@@ -30,7 +30,6 @@ from codegen.tree.statements import (
     For,
     If,
     Kernel,
-    Kind,
     Load,
     Memory,
     Number,
@@ -107,42 +106,29 @@ class _Rotation:
         """The statements in the place of the loop: what it holds in registers, the loop itself, and
         the products of its last step."""
         front, sums, end = _parted(self.loop.body)
-        steps, odd = _steps(sums), len(_steps(sums)) % 2
-        if odd and self.loop.count % 2:
-            raise Unsupported(
-                f"expected an even number of steps, of which two sets of registers take turns, "
-                f"found {self.loop.count * len(steps)}"
-            )
-        self.hold(steps[0][0], ())
-        count = self.loop.count // (1 + odd)
-        turn = var(self.loop.var, 0, count - 1) if count > 1 else as_index(0)
-        turns = [turn * (1 + odd) + n for n in range(1 + odd)]
-        body = [self.turn(k, i, front, steps, end) for k, i in enumerate(turns)]
-        zeros = [_zero(s) for s in self.loaded(steps[-1], as_index(0), 1)]
+        parts = _Turn(front, _steps(sums), end)
+        self.hold(parts.steps[0][0], ())
+        at_once = 1 + len(parts.steps) % 2  # turns after which the first set is next again
+        count, rest = divmod(self.loop.count, at_once)
+        i = var(self.loop.var, 0, count - 1) if count > 1 else as_index(0)
+        inner = block([self.turn(k, i * at_once + k, parts) for k in range(at_once)])
+        made = replace(self.loop, count=count, body=inner, ahead=False) if count > 1 else inner
+        more = [self.turn(0, as_index(self.loop.count - 1), parts)] if rest else []
+        zeros = [_zero(s) for s in self.loaded(parts.steps[-1], as_index(0), 1)]
         held = [Declare(h.memory) for each in self.held for h in each.values()]
-        made = block(body)
-        if count > 1:
-            made = block([replace(self.loop, count=count, body=made, ahead=False)])
-        return [*held, *zeros, made, *self.products(steps[-1], 1), Await()]
+        last = self.products(parts.steps[-1], 1 - rest)
+        return [*held, *zeros, made, *more, *last, Await()]
 
-    def turn(
-        self,
-        k: int,
-        i: Index,
-        front: Sequence[Statement],
-        steps: Sequence[Step],
-        end: Sequence[Statement],
-    ) -> Statement:
+    def turn(self, k: int, i: Index, parts: "_Turn") -> Statement:
         """The statements of the turn i of the loop, the k-th that is spelled out."""
-        first = k * len(steps)
-        copies = [*_copies(front, ALWAYS, {self.loop.var: i})]
         slots: list[tuple[Statement, ...]] = []
-        for n, step in enumerate(steps):
-            to = (first + n) % 2
-            loaded = self.loaded(step, i, to)
-            before = self.products(steps[n - 1], 1 - to)
-            slots.extend([(*loaded, before[0]), *((s,) for s in before[1:])])
-        return block([*(s for s in front if not _begins(s)), *_between(slots, copies), *end])
+        for n, step in enumerate(parts.steps):
+            to = (k * len(parts.steps) + n) % 2
+            first, *rest = self.products(parts.steps[n - 1], 1 - to)
+            slots.extend([(*self.loaded(step, i, to), first), *((s,) for s in rest)])
+        waits = [s for s in parts.front if not _begins(s)]
+        copies = [*_copies(parts.front, ALWAYS, {self.loop.var: i})]
+        return block([*waits, *_between(slots, copies), *parts.end])
 
     def loaded(self, step: Step, i: Index, to: int) -> list[Statement]:
         """The statements that load the operands of a step in the turn i of the loop, into the set
@@ -227,6 +213,15 @@ class _Rotation:
                         yield For(new, n, block(made), how)
 
 
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """The parts of a turn: barriers and copies that are begun, steps, and what awaits copies."""
+
+    front: Sequence[Statement]
+    steps: Sequence[Step]
+    end: Sequence[Statement]
+
+
 def _parted(body: Block) -> tuple[list[Statement], list[Statement], list[Statement]]:
     """The parts of a turn: barriers and copies that are begun, the steps of its sums, and what
     awaits copies."""
@@ -287,7 +282,9 @@ def _where(condition: Condition, e: Value) -> Value:
     return Select(condition, e, Number(0, kind_of(e).scalar))
 
 
-def _between(slots: Sequence[tuple[Statement, ...]], copies: Sequence[Statement]) -> list[Statement]:
+def _between(
+    slots: Sequence[tuple[Statement, ...]], copies: Sequence[Statement]
+) -> list[Statement]:
     """The statements of all slots, with copies behind them in equal distances."""
     done, n = list[Statement](), len(copies)
     for k, slot in enumerate(slots):

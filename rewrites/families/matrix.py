@@ -285,7 +285,9 @@ def _both_staged(p: Program, name: str, sums: Sums) -> Iterator[Form]:
     loaded = loads(MATRIX[name], 0) and loads(MATRIX[name], 1)
     begun = (*product((1, 2, 3), (True,), (False, True)), (0, True, False))
     copied = (*product((0, 1), (False,), (False,)), *begun)  # ahead, in flight, steps ahead
-    for (ahead, in_flight, steps), by_rows in product(copied, (False, True) if loaded else (False,)):
+    for (ahead, in_flight, steps), by_rows in product(
+        copied, (False, True) if loaded else (False,)
+    ):
         chunks = Chunks(
             ahead=ahead, both=True, in_flight=in_flight, by_rows=by_rows, steps_ahead=steps
         )

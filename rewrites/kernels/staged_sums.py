@@ -114,7 +114,9 @@ def _chunks(
             return seq(
                 of_start(over_sub_groups(zeroed)),
                 of_function(sums),
-                to_reduce_seq(unrolled=through, ahead=ahead) if ahead else to_reduce_seq(unrolled=through),
+                to_reduce_seq(unrolled=through, ahead=ahead)
+                if ahead
+                else to_reduce_seq(unrolled=through),
             )(e)
     return None
 
