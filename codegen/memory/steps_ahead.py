@@ -33,6 +33,7 @@ from codegen.tree.statements import (
     Load,
     Memory,
     Number,
+    Repack,
     Select,
     Space,
     Statement,
@@ -268,18 +269,22 @@ def _copies(front: Iterable[Statement], where: Condition, turns: Turns) -> Itera
                 for k in range(n):
                     yield from _copies(body.statements, where, {**turns, name: as_index(k)})
             case Store(_, index, value, half):
-                e = _where(where, substituted(value, turns))
                 half = None if half is None else substitute(half, turns)
-                yield replace(s, index=substitute(index, turns), value=e, half=half)
+                e, at = substituted(value, turns), substitute(index, turns)
+                yield _where(where, replace(s, index=at, value=e, half=half))
 
 
-def _where(condition: Condition, e: Value) -> Value:
-    """The copied value e where the condition holds, else zero."""
+def _where(condition: Condition, s: Store) -> Statement:
+    """The copy s where the condition holds. Elsewhere it is of zeros, so that no branch stands
+    between products; or, if it copies the bits of numbers, there is none."""
+    e = s.value
     if condition == ALWAYS:
-        return e
+        return s
+    if isinstance(e, Repack):
+        return If(condition, Block((s,)))
     if isinstance(e, Select):
-        return replace(e, condition=both(condition, e.condition))
-    return Select(condition, e, Number(0, kind_of(e).scalar))
+        return replace(s, value=replace(e, condition=both(condition, e.condition)))
+    return replace(s, value=Select(condition, e, Number(0, kind_of(e).scalar)))
 
 
 def _between(
