@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from codegen.index.condition import ALWAYS, Condition, both, substitute_in
+from codegen.index.condition import ALWAYS, NEVER, Condition, both, bounds, substitute_in
 from codegen.index.index import Index, as_index, var
-from codegen.index.substitute import substitute
+from codegen.index.substitute import substitute, unassumed
 from codegen.tree.emitted_names import apart
 from codegen.tree.statements import (
     Await,
@@ -107,7 +107,7 @@ class _Rotation:
         """The statements in the place of the loop: what it holds in registers, the loop itself, and
         the products of its last step."""
         front, sums, end = _parted(self.loop.body)
-        parts = _Turn(front, _steps(sums), end)
+        parts = _Turn(front, _steps(self.apart(Block(tuple(sums)))), end)
         self.hold(parts.steps[0][0], ())
         at_once = 1 + len(parts.steps) % 2  # turns after which the first set is next again
         count, rest = divmod(self.loop.count, at_once)
@@ -118,7 +118,8 @@ class _Rotation:
         zeros = [_zero(s) for s in self.loaded(parts.steps[-1], as_index(0), 1)]
         held = [Declare(h.memory) for each in self.held for h in each.values()]
         last = self.products(parts.steps[-1], 1 - rest)
-        return [*held, *zeros, made, *more, *last, Await()]
+        waits = [Await()] if any(isinstance(s, Await) for s in end) else []
+        return [*held, *zeros, made, *more, *last, *waits]
 
     def turn(self, k: int, i: Index, parts: "_Turn") -> Statement:
         """The statements of the turn i of the loop, the k-th that is spelled out."""
@@ -149,6 +150,36 @@ class _Rotation:
                     made = [*self.loads(inner, at, to)]
                     if made:
                         yield For(new, n, block(made), how)
+                case Declare() | Store():
+                    pass
+                case _:
+                    raise Unsupported(f"expected sums in a turn, found {type(s).__name__}")
+
+    def apart(self, body: Block) -> Block:
+        """The statements of a step with each operand of a product that is loaded where it is
+        multiplied in a variable of its own."""
+        done: list[Statement] = []
+        for s in body.statements:
+            match s:
+                case For():
+                    done.append(replace(s, body=self.apart(s.body)))
+                case Store(_, _, Call() as call) if call.instruction.name in MATRIX:
+                    given = [self.own(e, done) for e in call.arguments]
+                    done.append(replace(s, value=replace(call, arguments=tuple(given))))
+                case _:
+                    done.append(s)
+        return Block(tuple(done))
+
+    def own(self, e: Value, before: list[Statement]) -> Value:
+        """The operand e, or a variable that statements added to `before` put it in, if it is loaded
+        from memory that other work-items see."""
+        if all(load.memory.space is Space.PRIVATE for load in loads(e)):
+            return e
+        kind, first = kind_of(e), next(loads(e)).memory
+        name = apart(f"{first.name}lanes", "_", self.taken)
+        memory = Memory(name, Space.PRIVATE, kind.scalar, kind.width, shape=(kind.width,))
+        before.extend([Declare(memory), Store(memory, as_index(0), e)])
+        return Load(memory, as_index(0), kind.width)
 
     def hold(self, body: Block, around: tuple[For, ...]) -> None:
         """Take registers for each operand that a step declares inside the loops `around`."""
@@ -224,17 +255,13 @@ class _Turn:
 
 
 def _parted(body: Block) -> tuple[list[Statement], list[Statement], list[Statement]]:
-    """The parts of a turn: barriers and copies that are begun, the steps of its sums, and what
-    awaits copies."""
+    """The parts of a turn: barriers and copies that are begun, its sums, and what awaits copies."""
     every = [*body.statements]
     first = next((n for n, s in enumerate(every) if not _is_front(s)), len(every))
     last = len(every)
     while last > first and isinstance(every[last - 1], Await):
         last -= 1
-    front, sums, end = every[:first], every[first:last], every[last:]
-    if not end or not any(isinstance(s, Barrier) for s in front):
-        raise Unsupported("expected turns that begin copies in flight, found others")
-    return front, sums, end
+    return every[:first], every[first:last], every[last:]
 
 
 def _is_front(s: Statement) -> bool:
@@ -242,19 +269,19 @@ def _is_front(s: Statement) -> bool:
         return s.begun
     if isinstance(s, For | If):
         return all(map(_is_front, s.body.statements))
-    return isinstance(s, Barrier)
+    return isinstance(s, Barrier | Await)
 
 
 def _begins(s: Statement) -> bool:
     return any(isinstance(each, Store) and each.begun for each in statements(s))
 
 
-def _steps(sums: Sequence[Statement]) -> list[Step]:
+def _steps(sums: Block) -> list[Step]:
     """The steps of a turn: those of the only loop, or all of it as one."""
-    if len(sums) == 1 and isinstance(sums[0], For) and sums[0].unroll is Unroll.YES:
-        (steps,) = sums
-        return [(steps.body, {steps.var: as_index(k)}) for k in range(steps.count)]
-    return [(Block(tuple(sums)), {})]
+    match sums.statements:
+        case (For(name, count, body, Unroll.YES),):
+            return [(body, {name: as_index(k)}) for k in range(count)]
+    return [(sums, {})]
 
 
 def _copies(front: Iterable[Statement], where: Condition, turns: Turns) -> Iterator[Statement]:
@@ -268,23 +295,32 @@ def _copies(front: Iterable[Statement], where: Condition, turns: Turns) -> Itera
             case For(name, n, body, _):
                 for k in range(n):
                     yield from _copies(body.statements, where, {**turns, name: as_index(k)})
-            case Store(_, index, value, half):
+            case Store(_, index, value, half) if where != NEVER:
                 half = None if half is None else substitute(half, turns)
                 e, at = substituted(value, turns), substitute(index, turns)
-                yield _where(where, replace(s, index=at, value=e, half=half))
+                yield _where(where, replace(s, index=at, value=e, half=half), turns)
 
 
-def _where(condition: Condition, s: Store) -> Statement:
-    """The copy s where the condition holds. Elsewhere it is of zeros, so that no branch stands
-    between products; or, if it copies the bits of numbers, there is none."""
-    e = s.value
+def _where(condition: Condition, s: Store, turns: Turns) -> Statement:
+    """The copy s, at these turns of loops, where the condition holds. Elsewhere it is of zeros, so
+    that no branch stands between products. But there is none elsewhere if the condition is not on
+    turns alone, as others may write that cell; if it holds in one turn, for which the cell may have
+    been simplified; or if s copies the bits of numbers."""
     if condition == ALWAYS:
         return s
-    if isinstance(e, Repack):
+    ours = frozenset[str]().union(*(as_index(i).names for i in turns.values()))
+    ranges = [bounds(condition, var(name, 0, None)) for name in condition.names]
+    if not condition.names <= ours or any(low == high for low, high in ranges):
         return If(condition, Block((s,)))
-    if isinstance(e, Select):
-        return replace(s, value=replace(e, condition=both(condition, e.condition)))
-    return replace(s, value=Select(condition, e, Number(0, kind_of(e).scalar)))
+    match s.value:
+        case Repack():
+            return If(condition, Block((s,)))
+        case Select(also, e, zero):
+            value = Select(both(condition, also), e, zero)
+        case e:
+            value = Select(condition, e, Number(0, kind_of(e).scalar))
+    half = None if s.half is None else unassumed(s.half)
+    return replace(s, index=unassumed(s.index), value=value, half=half)
 
 
 def _between(
