@@ -12,7 +12,7 @@ zeros: what a matrix instruction makes of zeros is the sum that it is given.
 
 # key: s statement, e value, n count
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -51,8 +51,8 @@ from codegen.tree.value_builders import substituted
 from ir.errors import Unsupported
 from ir.instructions.table import MATRIX
 
-Turns = Mapping[str, Index | int]  # of loops, by their variables
-Step = tuple[Block, dict[str, Index | int]]  # statements, and the turns at which they make a step
+Turns = dict[str, Index | int]  # of loops, by their variables
+Step = tuple[Block, Turns]  # statements, and the turns at which they make a step
 
 
 @remembered
@@ -216,7 +216,7 @@ class _Rotation:
         for s in body.statements:
             match s:
                 case For(name, n, inner, _):
-                    turns = [{name: as_index(k)} for k in range(n)]
+                    turns: list[Turns] = [{name: k} for k in range(n)]
                     made = [block([*self.sums(inner, at, which)]) for at in turns]
                     found.extend([each for each in made if each.statements])
                 case _:
