@@ -91,8 +91,8 @@ def three_sums(e: Expr) -> Expr | None:
     each z three numbers by B, and A makes the real and the imaginary part of the three sums of
     their products.
     """
-    found, algorithm = summed_spectra(e), gauss()
-    if found is None or not algorithm.computes(complex_product):
+    found = summed_spectra(e)
+    if found is None or not (algorithm := gauss()).computes(complex_product):
         return None
     zs, ws, n = found
     data = at_level(n, zs, lambda b: combined(algorithm.b, b))

@@ -106,6 +106,8 @@ def replaced(e: Expr, old: Expr, new: Expr) -> Expr:
     `old`."""
     if e == old:
         return new
+    if not free(old) <= free(e):
+        return e
     if isinstance(e, Let) and _hides(e, old):
         return rebuild(e, (replaced(e.value, old, new), e.body))
     if isinstance(e, Lam) and _hides(e, old):

@@ -6,7 +6,7 @@ loops."""
 from collections.abc import Iterator
 
 from ir.core.nodes import Expr, Lam, Let, Map, Reduce, Split, Var
-from ir.core.terms import children, free, subterms
+from ir.core.terms import children, free, once
 from ir.core.views import is_view
 from rewrites.analysis.affine_access import NoAccess
 from rewrites.analysis.alpha_equality import bound
@@ -81,8 +81,16 @@ def hoisted(e: Expr) -> Rewritten | None:
 def _hoist_one(e: Expr) -> Rewritten | None:
     if not isinstance(e, Map | Reduce) or is_made(e):
         return None
-    own = [t for t in subterms(e.f.body) if t != e.f.body and free(t) & bound(e.f) and is_made(t)]
+    names, body = bound(e.f), e.f.body
+    own = (term for term in _made_in(body) if term != body and free(term) & names)
     return choice(*(hoist(term=term) for term in own))(e)
+
+
+@once
+def _made_in(e: Expr) -> tuple[Expr, ...]:
+    """The spectra of rows, and arrays of these, that are e or stand in it, outermost first."""
+    inner = tuple(term for child in children(e) for term in _made_in(child))
+    return (e, *inner) if is_made(e) else inner
 
 
 def levels(e: Expr) -> int:
