@@ -100,8 +100,8 @@ def asked(task: Measure | Again, limit: float) -> Message:
     """The message that asks a board to carry out a task, which may take `limit` seconds."""
     match task:
         case Measure():
-            numbers = ("number", "ceiling_ns", "usual_ns", "build_ns", "rounding")
-            more = {name: getattr(task, name) for name in numbers}
+            named = ("number", "ceiling_ns", "usual_ns", "build_ns", "rounding", "in_part")
+            more = {name: getattr(task, name) for name in named}
             return Message("measure", {**more, "limit": limit, "plan": plan_json(task.plan)})
         case Again():
             plans = [plan_json(plan) for plan in task.plans]
@@ -125,6 +125,7 @@ def task_from(message: Message) -> tuple[Measure | Again, float]:
         fields.maybe("usual_ns", lambda n: fields.number(n, most=NEVER)),
         fields.number("build_ns", most=NEVER),
         fields.number("rounding"),
+        fields.flag("in_part"),
     ), limit
 
 

@@ -52,7 +52,8 @@ class Measure:
     """A task to check the plan of candidate `number` and time it. A plan is hopeless if it is
     slower than `ceiling_ns` (None: no limit) on a machine whose yardstick takes `usual_ns`.
     `build_ns` is the time that building took, and `rounding` the error, in machine epsilons, that
-    the derivation may cause in results for whole numbers."""
+    the derivation may cause in results for whole numbers. If `in_part`, a plan that takes long is
+    only timed, by some of its groups, and not checked."""
 
     number: int
     plan: Plan
@@ -60,6 +61,7 @@ class Measure:
     usual_ns: float | None = None
     build_ns: float = 0.0
     rounding: float = 0.0  # machine epsilons that its derivation may lose on whole numbers
+    in_part: bool = False  # if it takes long: only timed, by some groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +170,9 @@ def measure(state: Meter, task: Measure | Again) -> Measured | Failed | Passes:
 
 
 def _measured(state: Meter, task: Measure) -> Measured | Failed:
-    given_up = _hopeless_in_part(state, task)
-    if given_up is not None:
-        return replace(given_up, build_ns=task.build_ns)
+    by_some = _by_some_groups(state, task) if task.in_part else None
+    if by_some is not None:
+        return by_some
     checked = state.session.build(task.plan, checking=True)
     try:
         found = _checked(state, checked, task)
@@ -183,11 +185,11 @@ def _measured(state: Meter, task: Measure) -> Measured | Failed:
     return replace(outcome, error=error, build_ns=task.build_ns, code_bytes=checked.code_bytes)
 
 
-def _hopeless_in_part(state: Meter, task: Measure) -> Measured | None:
-    """The outcome of a plan by some of its groups, if these show that it is hopeless, and that it
-    would take long to check: no result of it was. None for any other plan."""
+def _by_some_groups(state: Meter, task: Measure) -> Measured | None:
+    """The outcome of a plan that takes long by some of its groups, without an error, as no result
+    was checked. None for any other plan, and for one with few groups."""
     part = some_groups(task.plan, state.device)
-    if task.ceiling_ns is None or not part.few:
+    if not part.few:
         return None
     built = state.session.build(part.plan)
     try:
@@ -196,11 +198,8 @@ def _hopeless_in_part(state: Meter, task: Measure) -> Measured | None:
         built.release()
     if foretold.median_ns < LONG:
         return None
-    pace = state.yardstick.reading()
-    ceiling = _ceiling_now(task, pace)
-    if ceiling is None or foretold.median_ns <= ceiling:
-        return None
-    return replace(_by_device(foretold, pace), error=None, code_bytes=built.code_bytes)
+    found = _by_device(foretold, state.yardstick.reading())
+    return replace(found, error=None, build_ns=task.build_ns, code_bytes=built.code_bytes)
 
 
 def _checked(state: Meter, built: Built, task: Measure) -> tuple[float, list[float]] | Failed:

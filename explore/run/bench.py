@@ -5,12 +5,14 @@
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from explore.building.build_variant import Made
 from explore.measure.measure_variant import RUN_LIMIT, Measure
-from explore.results.records import Failed, Outcome, Variant
+from explore.results.records import Failed, Measured, Outcome, Variant
 from explore.workers.workers import Workers
 
+SURE = 0.75  # of the ceiling: beyond, what some groups foretell is hopeless
 LEAST = 0.1  # seconds that a measurement gets, however late it is
 
 
@@ -25,12 +27,23 @@ class Waiting:
     rounding: float
 
 
+class Foretold(NamedTuple):
+    """A variant that was tried on some of its groups, and the outcome by these."""
+
+    waiting: Waiting
+    outcome: Measured
+
+
 @dataclass(slots=True)
 class Bench:
     """The one worker on the device (None if the device is not here) and the queue of variants for
     it. Of variants with equal kernels, one is measured for all: `running` are those that are
     measured or wait for it, by number, and `equal` has, by the key of their kernels, the numbers of
     the variants that share their outcomes.
+
+    Those that take long are tried on some of their groups first (`queue`, then `trying` while that
+    goes on); the quickest of those that were (`tried`, with what was foretold) is measured whole
+    before the others, of which its time may show that they are hopeless.
 
     `ceiling` gives the time in nanoseconds above which a variant is hopeless, or None; times are
     converted to the pace `usual_ns`. `left` gives the seconds that the run has left for a
@@ -43,6 +56,8 @@ class Bench:
     running: dict[int, Variant] = field(default_factory=dict)  # in measurement, or waiting for it
     equal: dict[str, list[int]] = field(default_factory=dict)  # numbers by key: of equal kernels
     queue: deque[Waiting] = field(default_factory=deque)
+    trying: dict[int, Waiting] = field(default_factory=dict)  # on some of their groups
+    tried: dict[int, Foretold] = field(default_factory=dict)
     left: Callable[[], float | None] = lambda: None
     cut: set[int] = field(default_factory=set)
 
@@ -62,20 +77,51 @@ class Bench:
         self.feed()
 
     def feed(self) -> None:
-        """Give the device the next variant if it is free; its ceiling comes from all that was
-        measured before, in this round too."""
-        while self.queue and self.device is not None and self.device.free:
-            task = self._task(self.queue.popleft())
+        """Give the device the next variant if it is free: one of the queue or, if that is empty,
+        the quickest of those that were tried on some of their groups. Its ceiling comes from all
+        that was measured before, in this round too."""
+        while (self.queue or self.tried) and self.device is not None and self.device.free:
+            if self.queue:
+                w, in_part = self.queue.popleft(), True
+                self.trying[w.number] = w
+            else:
+                number = min(self.tried, key=lambda n: self.tried[n].outcome.time_ns)
+                w, in_part = self.tried.pop(number).waiting, False
+            task = self._task(w, in_part)
             patience, left = _patience(task.ceiling_ns), self.left()
             if left is not None and left < patience:
                 self.cut.add(task.number)
                 patience = max(LEAST, left)
             self.device.submit(task, patience)
 
-    def _task(self, w: Waiting) -> Measure:
+    def _task(self, w: Waiting, in_part: bool) -> Measure:
         made, ceiling = w.made, self.ceiling(w.variant)
         assert made.plan is not None
-        return Measure(w.number, made.plan, ceiling, self.usual_ns, made.build_ns, w.rounding)
+        given = (w.number, made.plan, ceiling, self.usual_ns, made.build_ns, w.rounding)
+        return Measure(*given, in_part)
+
+    def foretold(self, n: int, outcome: Outcome) -> bool:
+        """True if the outcome of variant number n is by some of its groups alone: the variant then
+        waits to be measured whole, unless the queue was cleared meanwhile."""
+        waiting = self.trying.pop(n, None)
+        if not isinstance(outcome, Measured) or outcome.error is not None:
+            return False
+        if waiting is None:
+            self.take(n)
+        else:
+            self.tried[n] = Foretold(waiting, outcome)
+        return True
+
+    def hopeless(self) -> list[tuple[int, Measured]]:
+        """The numbers of the variants that some groups showed to be hopeless, with their outcomes;
+        they do not wait any more."""
+        found = []
+        for n, (waiting, outcome) in list(self.tried.items()):
+            ceiling = self.ceiling(waiting.variant)
+            if ceiling is not None and outcome.time_ns > SURE * ceiling:
+                del self.tried[n]
+                found.append((n, outcome))
+        return found
 
     def unfinished(self, n: int, outcome: Outcome) -> bool:
         """True if the measurement of variant number n was ended because the run's time was up: that
@@ -85,16 +131,21 @@ class Bench:
     def take(self, n: int) -> tuple[Variant, list[int]]:
         """The variant number n, now measured, and the numbers of variants with equal kernels; they
         leave the bench."""
+        self.trying.pop(n, None)
         variant = self.running.pop(n)
         return variant, self.equal.pop(variant.key, [])
 
     def clear_queue(self) -> bool:
-        """Empty the queue; True if it held a variant."""
-        left = [w.number for w in self.queue]
+        """Empty the queue, and drop what waits to be measured whole; True if there was a variant
+        that was not measured."""
+        left = [*(w.number for w in self.queue), *self.tried]
         self.queue.clear()
+        self.tried.clear()
         for n in left:
             self.take(n)
-        return bool(left)
+        cleared = bool(left or self.trying)
+        self.trying.clear()
+        return cleared
 
 
 def _patience(ceiling_ns: float | None) -> float:

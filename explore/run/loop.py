@@ -190,11 +190,18 @@ class Loop:
             self.unmeasured = True
             return
         outcome = at_pace(outcome, self.bench.usual_ns)
+        if not self.bench.foretold(n, outcome):
+            self._taken(n, outcome)
+        for hopeless, by_some in self.bench.hopeless():
+            self._taken(hopeless, by_some)
+        self.bench.feed()
+
+    def _taken(self, n: int, outcome: Outcome) -> None:
+        """Take a variant off the bench, with its outcome, which those with equal kernels share."""
         variant, equal = self.bench.take(n)
         self._record(n, variant, outcome)
         for other in equal:
             self._tell(other, outcome)
-        self.bench.feed()
 
     def _record(self, n: int, variant: Variant, outcome: Outcome) -> None:
         self.ledger.record(variant, outcome)

@@ -2,7 +2,7 @@
 
 import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import pytest
 from codegen.plan import Kernel, Plan
 from codegen.runtime.devices import Device
 from codegen.runtime.results import KernelTime, Timing
-from explore.building.build_variant import Task, builder, make
+from explore.building.build_variant import Made, Task, builder, make
 from explore.measure import measure_variant
 from explore.measure.measure_variant import Measure, measure, meter
 from explore.measure.reference_file import stored_reference
@@ -20,7 +20,8 @@ from explore.measure.some_groups import SHARE, first_groups, some_groups
 from explore.results.front import Limits, front, usable
 from explore.results.read_record import from_line
 from explore.results.record_json import to_line
-from explore.results.records import Failed, Measured, Record
+from explore.results.records import Failed, Measured, Record, Variant
+from explore.run.bench import Bench, Waiting
 from explore.run.target import profile_of
 from explore.space.derive_form import Derived, derive
 from explore.space.forms_to_derive import Derive
@@ -98,7 +99,7 @@ def made_on(device: Device) -> Plan:
     return made.plan
 
 
-def test_what_some_groups_show_to_be_hopeless_is_not_checked_and_nothing_else_is_left_out(
+def test_a_plan_that_takes_long_is_timed_by_some_groups_and_no_other_is(
     device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if device.simulator:
@@ -110,16 +111,17 @@ def test_what_some_groups_show_to_be_hopeless_is_not_checked_and_nothing_else_is
     if not some_groups(plan, device).few:
         pytest.skip(f"{device.name} needs more groups than this program has")
     state = meter(device, program, 0, stored_reference(program, 0, tmp_path), 1e-4)
-    quick = measure(state, Measure(0, wrong, ceiling_ns=1.0))
+    quick = measure(state, Measure(0, wrong, in_part=True))
     assert isinstance(quick, Failed)  # checking it takes no time
     monkeypatch.setattr(measure_variant, "LONG", 0.0)
-    hopeless = measure(state, Measure(0, wrong, ceiling_ns=1.0))
-    assert isinstance(hopeless, Measured)
-    assert (hopeless.error, hopeless.stopped_early, hopeless.clock) == (None, True, "device")
-    assert len(hopeless.kernels_ns) == 1
-    for ceiling in (None, 1e12):
-        assert isinstance(measure(state, Measure(0, wrong, ceiling_ns=ceiling)), Failed)
-        assert isinstance(measure(state, Measure(0, plan, ceiling_ns=ceiling)), Measured)
+    timed = measure(state, Measure(0, wrong, in_part=True))
+    assert isinstance(timed, Measured)
+    assert (timed.error, timed.stopped_early, timed.clock) == (None, True, "device")
+    assert len(timed.kernels_ns) == 1
+    assert isinstance(measure(state, Measure(0, wrong)), Failed)
+    right = measure(state, Measure(0, plan))
+    assert isinstance(right, Measured)
+    assert right.error is not None
 
 
 def test_what_was_not_checked_is_never_picked_also_where_errors_count() -> None:
@@ -129,3 +131,62 @@ def test_what_was_not_checked_is_never_picked_also_where_errors_count() -> None:
     assert usable([record], Limits(max_error=1.0)) == []
     assert front([record], ("time", "memory", "error")) == []
     assert from_line(to_line(record)).outcome == unchecked
+
+
+@dataclass
+class Oneself:
+    """A simulated device that takes a task whenever the test has set `free` to 1."""
+
+    tasks: list[Measure] = field(default_factory=list)
+    free: int = 1
+
+    def submit(self, task: Measure, _: float) -> None:
+        self.tasks.append(task)
+        self.free = 0
+
+
+def by_some(ms: float) -> Measured:
+    return Measured(1e6 * ms, 0.0, None, stopped_early=True, clock="device")
+
+
+def waiting(count: int, ceiling: list[float]) -> tuple[Oneself, Bench]:
+    """A bench with so many variants; `ceiling` holds the ceiling of all, if there is one."""
+    device = Oneself()
+    bench = Bench(device, lambda _: ceiling[0] if ceiling else None)  # type: ignore[arg-type]
+    for n in range(count):
+        plan = Plan((), (), n, 0)
+        made = Made(plan, None, None, None, None, 0.0, None)
+        bench.put(Waiting(n, Variant(f"v{n}", "naive", (("k", n),), plan=plan), made, 0.0))
+    return device, bench
+
+
+def test_all_are_tried_on_some_groups_then_the_quickest_is_measured_whole() -> None:
+    ceiling: list[float] = []
+    device, bench = waiting(4, ceiling)
+    for n, ms in enumerate((30.0, 10.0, 15.5, 13.0)):
+        assert [(t.number, t.in_part) for t in device.tasks] == [(k, True) for k in range(n + 1)]
+        assert bench.foretold(n, by_some(ms))
+        assert bench.hopeless() == []
+        device.free = 1
+        bench.feed()
+    assert [(t.number, t.in_part) for t in device.tasks[4:]] == [(1, False)]
+    ceiling.append(20e6)  # twice what it took
+    assert not bench.foretold(1, Measured(10e6, 0.0, 1e-7))
+    assert [n for n, _ in bench.hopeless()] == [0, 2]
+    device.free = 1
+    bench.feed()
+    assert [(t.number, t.in_part) for t in device.tasks[5:]] == [(3, False)]
+    assert not bench.tried
+
+
+def test_what_is_not_measured_whole_when_the_time_is_up_is_left() -> None:
+    device, bench = waiting(3, [])
+    assert bench.foretold(0, by_some(10.0))
+    device.free = 1
+    bench.feed()
+    assert bench.clear_queue()
+    assert [*bench.running] == [1]
+    assert bench.foretold(1, by_some(5.0))  # it was under way
+    assert not bench.running
+    assert not bench.clear_queue()
+    assert len(device.tasks) == 2
