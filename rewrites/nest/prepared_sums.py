@@ -50,6 +50,13 @@ def sums_in_float() -> Strategy:
 
 
 @remembered
+def narrow_sums() -> Strategy:
+    """The strategy that changes nothing, and fails where there is no sum of halves or bfloats."""
+    floats = sums_in_float()
+    return lambda e: None if floats(e) is None else (e, ())
+
+
+@remembered
 def sums_in_int() -> Strategy:
     """The strategy that keeps sums of bytes in ints where floats hold all of them exactly; a max or
     min of such sums, or their conversion to narrow numbers that saturates, is then of ints, too."""

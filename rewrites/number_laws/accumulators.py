@@ -20,7 +20,7 @@ from ir.core.nodes import (
     Var,
     Zip,
 )
-from ir.core.number_types import narrowed
+from ir.core.number_types import narrowed, only_scalar
 from ir.core.size import Size
 from ir.core.terms import free, fresh, lam, lam2, let, variables
 from ir.core.type_rules import elem_of, size_of, type_of
@@ -86,9 +86,23 @@ def sum_afresh(e: ReduceSeq) -> Expr | None:
     return None
 
 
+@rule("reduceSeq acc (a + g)  =  acc + reduceSeq 0 (a + g),  of halves or bfloats, or arrays", UNIT)
+def sum_apart(e: ReduceSeq) -> Expr | None:
+    """A loop that adds narrow numbers to sums in their type adds them to sums of its own instead,
+    from zero; after the loop, these are added to the others."""
+    match e:
+        case ReduceSeq(Var() as sums, Lam((Var() as acc, _), body) as f, xs, unrolled):
+            t = only_scalar(acc.type)
+            if t not in NARROW_REALS or _narrow(body, acc, acc, t) is None:
+                return None
+            loop = ReduceSeq(_zeros(sums, t), f, xs, unrolled)
+            return let(several(acc), loop, acc.type, lambda done: _added(sums, done))
+    return None
+
+
 def _narrow(e: Expr, acc: Var, part: Var, t: Scalar) -> Expr | None:
-    """The step e of a loop, which adds floats, converted from numbers of type t, to the accumulator
-    `acc`, as a step that adds these numbers, not converted, to `part`; None if e is no such
+    """The step e of a loop, which adds numbers of type t to the accumulator `acc`, converted if
+    this is of floats, as a step that adds them, not converted, to `part`; None if e is no such
     step."""
     match e:
         case Let(p, value, body) if acc.name not in free(value) | {v.name for v in variables(p)}:
@@ -102,10 +116,16 @@ def _narrow(e: Expr, acc: Var, part: Var, t: Scalar) -> Expr | None:
             own = Var(each.name, elem_of(part))
             inner = _narrow(body, each, own, t)
             return inner and MapSeq(Lam((own, p), inner), Zip((part, *others)), unrolled)
-        case Binary("+", Var(name), Unary("float", g)) if name == acc.name:
-            fits = acc.name not in free(g) and type_of(g) == narrowed(type_of(g), t)
-            return Binary("+", part, g) if fits and type_of(g) == part.type else None
+        case Binary("+", Var(name), term) if name == acc.name:
+            g = term if acc.type == part.type else _converted(term)
+            fits = g and acc.name not in free(g) and type_of(g) == narrowed(type_of(g), t)
+            return Binary("+", part, g) if g and fits and type_of(g) == part.type else None
     return None
+
+
+def _converted(e: Expr) -> Expr | None:
+    """The number that e converts to a float; None if it converts none."""
+    return e.e if isinstance(e, Unary) and e.op == "float" else None
 
 
 def _zeros(sums: Expr, t: Scalar) -> Expr:
@@ -118,9 +138,10 @@ def _zeros(sums: Expr, t: Scalar) -> Expr:
 
 
 def _added(sums: Expr, parts: Expr) -> Expr:
-    """The array of the floats `sums` plus the narrow numbers `parts`, number by number."""
+    """The array of the numbers `sums` plus the narrow ones `parts`, number by number."""
     match type_of(sums), type_of(parts):
         case Array(elem, _), Array(part, _):
             types: tuple[Type, Type] = (elem, part)
             return MapSeq(lam2(("acc", "part"), types, _added), Zip((sums, parts)), unrolled=True)
-    return Binary("+", sums, Unary("float", parts))
+    same = type_of(sums) == type_of(parts)
+    return Binary("+", sums, parts if same else Unary("float", parts))

@@ -25,7 +25,6 @@ SMALL = (1, 2, 3, 4, 5, 6, 7, 8)
 STAGED_WHERE_LOCAL_IS_ORDINARY = 0.125  # how often copies to local memory are tried on a CPU
 ALONE_ON_A_GPU = 0.125  # how often work-groups of one work-item that does much are tried there
 NEIGHBOURS_ON_A_GPU = 4.0  # how often forms are tried there whose items read side by side
-AFRESH_IN_PAIRS = 4.0  # how often sums of halves begin anew in each turn where that pairs them
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +43,12 @@ class Trait:
     Where not all forms can be tried, one with this trait is tried `weight` times as often.
     `stores`: it makes a view real in global memory. `staged`: tiles are copied to local memory.
     `alone`: a work-item does by itself what a work-group could share. `neighbours`: work-items next
-    to each other read elements next to each other. `afresh`: turns of loops have sums of their own,
-    which begin at zero. `tile`: the results a side of a transformed tile. `instruction`: the name
-    of the one that makes products. `loses`: the largest relative error of a product, if numbers of
-    fewer bits are multiplied than the program's. `loses_in_sums`: the relative error of a sum of
-    random numbers, if additions cut bits off. `largest`: the largest number that may be multiplied.
+    to each other read elements next to each other. `paired`: times as often as `weight` says, it is
+    tried where that lets a device multiply halves in pairs. `tile`: the results a side of a
+    transformed tile. `instruction`: the name of the one that makes products. `loses`: the largest
+    relative error of a product, if numbers of fewer bits are multiplied than the program's.
+    `loses_in_sums`: the relative error of a sum of random numbers, if additions cut bits off.
+    `largest`: the largest number that may be multiplied.
     """
 
     word: str
@@ -58,7 +58,7 @@ class Trait:
     staged: bool = False  # tiles are copied to local memory
     alone: bool = False  # a work-item does by itself, in turns, what a work-group could share
     neighbours: bool = False  # neighbouring work-items share a group, or read neighbouring elements
-    afresh: bool = False  # turns of loops have sums of their own, which begin at zero
+    paired: float = 1.0  # times as often as `weight` says where halves are multiplied in pairs
     tile: int | None = None  # results a side of a transformed tile
     instruction: str | None = None  # of the table, which a device may have or not
     loses: float = 0.0  # of each product, at most, by numbers of fewer bits
@@ -164,8 +164,8 @@ class Form:
         to it are tried less often. On GPUs, phones' too (`on_gpu`), forms whose work-items do much
         by themselves are tried less often, and those whose neighbouring work-items share a group or
         read neighbouring elements more often. Where halves are multiplied in pairs unless loops
-        carry their sums (`pairs_halves`), forms with sums of their own in each turn are tried more
-        often.
+        carry their sums (`pairs_halves`), forms that have sums of their own in each turn are tried
+        more often.
         """
         staged = any(trait.staged for trait in self.traits) and not dedicated_local
         alone = sum(trait.alone for trait in self.traits) if on_gpu else 0
@@ -173,7 +173,7 @@ class Form:
         rate *= ALONE_ON_A_GPU**alone  # traits of such groups have weights for CPUs
         side_by_side = any(trait.neighbours for trait in self.traits) and on_gpu
         rate *= NEIGHBOURS_ON_A_GPU if side_by_side else 1.0
-        rate *= AFRESH_IN_PAIRS if pairs_halves and any(t.afresh for t in self.traits) else 1.0
+        rate *= prod(trait.paired for trait in self.traits) if pairs_halves else 1.0
         return rate * prod(trait.weight for trait in self.traits)
 
 

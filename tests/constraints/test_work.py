@@ -173,6 +173,7 @@ PRODUCTS = 28 * 28 * 32 * 9 * 32  # of `half_conv`
     [
         ("registers", "relaid items tall vector-loads", 0),
         ("registers", "relaid items tall vector-loads in-chunks", 2 * PRODUCTS),
+        ("registers", "relaid items tall vector-loads in-turns", 2 * PRODUCTS),
         ("registers", "relaid items tall vector-loads in-float", PRODUCTS),
         ("naive", "in-chunks", 0),
     ],

@@ -125,7 +125,11 @@ def test_sums_of_halves_that_begin_anew_in_each_turn_are_tried_more_where_that_p
         program = parse(text.replace("half]", f"{t}]"))
         names = ["registers"]
         found = (tasks(program, profile, families=names, budget=9, seed=n) for n in range(20))
-        return sum("in-chunks" in task.form.words for todo in found for task in todo[1:])
+        return sum(
+            bool({"in-chunks", "in-turns"} & {*task.form.words})
+            for todo in found
+            for task in todo[1:]
+        )
 
     alone = replace(MALI_G72, pairs_halves=False)
     assert 2 * afresh(alone) <= afresh(MALI_G72)

@@ -196,6 +196,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (widening.short_once, {}, XS, "let! ys = xs map(y -> -y, ys)"),
     (accumulators.split_loop, {"k": 4}, XS, "reduceSeq(0.0, (acc, x) -> acc + x, xs)"),
     (accumulators.sum_afresh, {}, f"{XS}, f : float", "reduceSeq(f, (acc, x) -> acc + x, xs)"),
+    (accumulators.sum_apart, {}, f"{XS}, f : float", "reduceSeq(f, (acc, x) -> acc + x, xs)"),
     (zero_points.zero_points_out, {}, "xs : [int]6", SUM.format(0, "xs")),
     (folds.fuse_reduce, {}, XS, SUM.format(0.0, "xs")),
     (folds.interchange_map_reduce, {}, XSS, "map(row -> at(0, row), xss)"),

@@ -141,7 +141,7 @@ def test_sums_beyond_what_floats_hold_exactly_stay_in_floats() -> None:
     assert not any("in-ints" in form.words for form in forms(wide, "naive"))
 
 
-@pytest.mark.parametrize("word", ["in-float", "in-chunks"])
+@pytest.mark.parametrize("word", ["in-float", "in-chunks", "in-turns"])
 @pytest.mark.parametrize("family", ["naive", "lift", "blocked"])
 def test_sums_of_halves_are_kept_in_floats(
     sessions: tuple[Session, ...], family: str, word: str

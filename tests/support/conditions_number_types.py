@@ -4,6 +4,7 @@ from rewrites.number_laws.accumulators import (
     rounded_later,
     split_loop,
     sum_afresh,
+    sum_apart,
     sum_in_float,
 )
 from rewrites.number_laws.pairs_of_products import sum_in_pairs
@@ -110,4 +111,15 @@ CONDITIONS = [
       "reduceSeq(fs, (acc, row) -> {}, xss)",
       "unrolled mapSeq((a, x) -> a + float(x), zip(acc, row))",
       "unrolled mapSeq((a, x) -> a + float(x), zip(reorder(i -> 1 - i, acc), row))"),
+    C(sum_apart, "the loop goes on from a variable", HALVES,
+      "reduceSeq({}, (acc, x) -> acc + x, xs)", "h", "1h"),
+    C(sum_apart, "it adds", HALVES, "reduceSeq(h, (acc, x) -> {}, xs)", "acc + x", "acc * x"),
+    C(sum_apart, "what it adds does not depend on the sum", HALVES,
+      "reduceSeq(h, (acc, x) -> {}, xs)", "acc + x", "acc + x * acc"),
+    C(sum_apart, "the sum is of narrow numbers", HALVES, "{}",
+      "reduceSeq(h, (acc, x) -> acc + x, xs)", "reduceSeq(i, (acc, x) -> acc + x, is)"),
+    C(sum_apart, "it adds one number to each sum", f"{ROWS}, hs : [half]2",
+      "reduceSeq(hs, (acc, row) -> {}, xss)",
+      "unrolled mapSeq((a, x) -> a + x, zip(acc, row))",
+      "unrolled mapSeq((a, x) -> a + x, zip(reorder(i -> 1 - i, acc), row))"),
 ]  # fmt: skip

@@ -4,7 +4,7 @@ rule's arguments."""
 # key: g source of terms, n m k sizes, t u types
 
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from typing import cast
 
 from ir.core.nodes import (
@@ -495,11 +495,13 @@ def loop(g: Terms) -> Instance:
     return ReduceSeq(made.init, made.f, made.xs, g.one_of(True, False)), {"k": k}
 
 
-def loop_of_narrow(g: Terms) -> Expr:
-    """A random loop that adds halves or bfloats, or products of them, to floats: to one float, or
-    to each number of an array of one or two dimensions."""
+def loop_of_narrow(g: Terms, widened: bool = True) -> Expr:
+    """A random loop that adds halves or bfloats, or products of them, to floats or, if not
+    `widened`, to numbers of their own type: to one, or to each number of an array of one or two
+    dimensions."""
     t, sizes = g.one_of(HALF, BFLOAT), [g.size(1, 4) for _ in range(g.size(0, 2))]
-    sums = reduce(lambda elem, n: Array(elem, n), sizes, cast(Type, FLOAT))
+    to = FLOAT if widened else t
+    sums = reduce(lambda elem, n: Array(elem, n), sizes, cast(Type, to))
     terms = reduce(lambda elem, n: Array(elem, n), sizes, cast(Type, t))
     xs, factor = g.param(Array(terms, g.size(1, 5))), g.param(t)
 
@@ -507,9 +509,10 @@ def loop_of_narrow(g: Terms) -> Expr:
         if isinstance(type_of(x), Array):
             each = lam2(("acc", "x"), (elem_of(acc), elem_of(x)), step)
             return MapSeq(each, Zip((acc, x)), unrolled=True)
-        term = Unary("float", g.one_of(x, Binary("*", x, factor)))
+        narrow = g.one_of(x, Binary("*", x, factor))
+        term = Unary("float", narrow) if widened else narrow
         added = Binary("+", acc, term)
-        return added if g.rng.random() < 0.5 else let("y", term, FLOAT, lambda _: added)
+        return added if g.rng.random() < 0.5 else let("y", term, to, lambda _: added)
 
     body = lam2(("acc", "x"), (sums, terms), step)
     return ReduceSeq(g.param(sums), body, xs, g.one_of(True, False))
@@ -1193,6 +1196,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     accumulators.rounded_later: plain(rounded_float),
     accumulators.split_loop: loop,
     accumulators.sum_afresh: plain(loop_of_narrow),
+    accumulators.sum_apart: plain(partial(loop_of_narrow, widened=False)),
     folds.zip_joins: plain(zip_joins),
     folds.interchange_map_reduce: plain(map_of_reduce),
     folds.interchange_reduce_map: plain(reduce_of_maps),
