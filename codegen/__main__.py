@@ -30,8 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             options = _run_options(rest)
             return guard(lambda: run_file(options))
         case ["devices", *rest]:
+            from codegen.doctor import main as doctor
             from codegen.instruction_trial import instructions_of
-            from codegen.runtime.doctor import main as doctor
 
             return guard(lambda: doctor(rest, instructions_of))
     options = _options(given)

@@ -1,17 +1,14 @@
-"""Calls of C libraries: launches through the OpenCL loader, and what the system is asked of memory.
+"""Calls of C libraries: launches through the OpenCL loader, and memory given back to the system.
 
 At every launch pyopencl converts sizes, sets arguments, and makes an event object; here that is
 done once, before the first of many launches.
 """
 
 import ctypes
-import sys
 from collections.abc import Callable
 from functools import partial
 
 DIMENSIONS = 3
-LARGE_PAGE = 1 << 21  # bytes
-MADV_HUGEPAGE = 14  # of Linux
 
 
 def loader(extension: str) -> ctypes.CDLL:
@@ -53,14 +50,3 @@ def give_back_freed() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(ctypes.c_size_t(0))
-
-
-def in_large_pages(address: int, size: int) -> None:
-    """Ask the system to keep `size` bytes of this process in large pages, where whole ones fit,
-    before they are first written to: the processor then finds them with fewer lookups. Systems that
-    have none keep them as they are."""
-    advise = getattr(ctypes.CDLL(None), "madvise", None)
-    start = -(-address // LARGE_PAGE) * LARGE_PAGE
-    whole = (address + size - start) // LARGE_PAGE * LARGE_PAGE
-    if advise is not None and whole > 0 and sys.platform == "linux":
-        advise(ctypes.c_void_p(start), ctypes.c_size_t(whole), ctypes.c_int(MADV_HUGEPAGE))

@@ -21,14 +21,9 @@ from codegen.runtime import platforms
 from codegen.runtime.buffer_arrays import Array
 from codegen.runtime.build_options import build_options
 from codegen.runtime.built_program import Program
-from codegen.runtime.c_calls import (
-    LARGE_PAGE,
-    give_back_freed,
-    in_large_pages,
-    launch_call,
-    loader,
-)
+from codegen.runtime.c_calls import give_back_freed, launch_call, loader
 from codegen.runtime.devices import Broken, Device, choose, devices, known_libraries
+from codegen.runtime.large_pages import new_buffer
 from codegen.runtime.queue import Recorded
 from codegen.runtime.results import (
     BuildFailed,
@@ -364,10 +359,7 @@ class Session:
 
     def allocate(self, size: int) -> cl.Buffer:
         with _driver(f"allocating {size} bytes"):
-            buffer = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size)
-        if self.device.kind == "cpu" and size >= LARGE_PAGE:
-            self._in_large_pages(buffer, size)
-        return buffer
+            return new_buffer(cl, self.queue, size)
 
     def copies(self, arrays: Mapping[str, Array], count: int = 1) -> list[Mapping[str, cl.Buffer]]:
         """A list of `count` sets of buffers, each with a copy of every array."""
@@ -377,14 +369,6 @@ class Session:
             for name, array in arrays.items():
                 self.write(buffers[name], array)
         return found
-
-    def _in_large_pages(self, buffer: cl.Buffer, size: int) -> None:
-        """Ask for large pages for a new buffer, which lies in this process."""
-        with _driver("mapping a buffer"):
-            flags = cl.map_flags.WRITE_INVALIDATE_REGION
-            seen, _ = cl.enqueue_map_buffer(self.queue, buffer, flags, 0, (size,), np.uint8)
-        in_large_pages(seen.ctypes.data, size)
-        seen.base.release(self.queue)
 
     def part(self, buffer: cl.Buffer, start: int, size: int) -> cl.Buffer:
         with _driver("dividing a buffer"):

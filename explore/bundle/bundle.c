@@ -4,6 +4,7 @@
    for, if that is here, else the first. What results.jsonl holds already is not run again. */
 
 #define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <math.h>
@@ -19,6 +20,7 @@
 static const char PROGRAM[] = "./bundle";
 
 #include "build_options.c"
+#include "large_pages.c"
 #include "no_runtime.c"
 #include "plans.h"
 #include "host_tools.c"
@@ -197,7 +199,7 @@ static void fill(cl_command_queue queue, cl_mem memory, const struct buffer *b, 
 
 /* Temporaries lie in one arena; each turn has inputs of its own, all else is shared. */
 static void allocate(const struct opened *o, const struct variant *v, cl_mem *memory) {
-  cl_mem arena = v->arena ? allocated(o->context, v->arena) : NULL;
+  cl_mem arena = v->arena ? allocated(o->context, o->queue, v->arena) : NULL;
   for (int turn = 0; turn < TURNS; ++turn)
     for (int i = 0; i < v->buffer_count; ++i) {
       const struct buffer *b = &v->buffers[i];
@@ -210,7 +212,7 @@ static void allocate(const struct opened *o, const struct variant *v, cl_mem *me
         *at = clCreateSubBuffer(arena, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &part,
                                 &status);
       else
-        *at = allocated(o->context, b->bytes);
+        *at = allocated(o->context, o->queue, b->bytes);
       check(status, "dividing the arena");
     }
 }

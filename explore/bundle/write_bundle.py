@@ -31,13 +31,16 @@ OURS = "bundle.json"  # a folder that holds one may be written again
 LIMIT_S = 120  # seconds that a variant may take on the board
 
 MAKEFILE = """CFLAGS ?= -O2 -Wall
-bundle: bundle.c plans.h host_tools.c build_options.c no_runtime.c sha256.c drawn_inputs.c
+bundle: bundle.c plans.h host_tools.c build_options.c large_pages.c no_runtime.c sha256.c \\
+\t\tdrawn_inputs.c
 \t$(CC) $(CFLAGS) -o $@ bundle.c -lOpenCL -lm
 """
 COPIED = (
     ("codegen.runtime", "platforms.py"),
     ("codegen.runtime", "build_options.py"),
+    ("codegen.runtime", "large_pages.py"),
     ("explore.export", "build_options.c"),
+    ("explore.export", "large_pages.c"),
     ("explore.export", "host_tools.c"),
     ("explore.export", "no_runtime.c"),
     ("explore.bundle", "bundle.c"),

@@ -405,8 +405,8 @@ def _serve(argv: list[str]) -> int:
 
 
 def _devices(argv: list[str]) -> int:
+    from codegen.doctor import main as doctor
     from codegen.instruction_trial import instructions_of
-    from codegen.runtime.doctor import main as doctor
     from explore.commands.offline_commands import compiled_for
 
     status = doctor(argv, instructions_of)

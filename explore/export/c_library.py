@@ -121,6 +121,7 @@ def library(
         "TEXT": "".join(f"  {_literal(line)},\n" for line in source.split("\n")),
         "NO_RUNTIME": shipped_text("explore.export", "no_runtime.c").rstrip(),
         "OPTIONS": shipped_text("explore.export", "build_options.c").rstrip(),
+        "LARGE_PAGES": shipped_text("explore.export", "large_pages.c").rstrip(),
         "FEATURES": str(int(FEATURE in source)),
         "CONSTANTS": "".join(f", const {C_TYPES[b.scalar]} *{_c_name(b)}" for b in constants),
         "CONSTANT_NAMES": "".join(f", {_c_name(b)}" for b in constants),

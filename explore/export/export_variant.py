@@ -43,7 +43,7 @@ OURS = "plan.json"  # a folder that holds one may be written again
 EXPECTED = "data/expected.bin"
 
 MAKEFILE = """CFLAGS ?= -O2 -Wall
-host: host.c host_tools.c plan.h build_options.c no_runtime.c
+host: host.c host_tools.c plan.h build_options.c large_pages.c no_runtime.c
 \t$(CC) $(CFLAGS) -o $@ host.c -lOpenCL -lm
 """
 
@@ -118,7 +118,9 @@ def write_export(
         "plan.h": plan_header(plan, told.made_for, told.max_error),
         "platforms.py": shipped_text("codegen.runtime", "platforms.py"),
         "build_options.py": shipped_text("codegen.runtime", "build_options.py"),
+        "large_pages.py": shipped_text("codegen.runtime", "large_pages.py"),
         "build_options.c": shipped_text("explore.export", "build_options.c"),
+        "large_pages.c": shipped_text("explore.export", "large_pages.c"),
         "no_runtime.c": shipped_text("explore.export", "no_runtime.c"),
         "host.py": shipped_text("explore.export", "host.py.in"),
         "host.c": shipped_text("explore.export", "host.c"),

@@ -3,6 +3,7 @@
    by default the device that it was made for, if that is here. */
 
 #define _POSIX_C_SOURCE 199309L
+#define _DEFAULT_SOURCE
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <math.h>
@@ -15,6 +16,7 @@
 static const char PROGRAM[] = "./host";
 
 #include "build_options.c"
+#include "large_pages.c"
 #include "no_runtime.c"
 #include "plan.h"
 #include "host_tools.c"
@@ -37,7 +39,7 @@ static void fill(cl_command_queue queue, cl_mem memory, int b) {
 /* Temporaries lie in one arena, those that are not needed at once over each other. Each turn has
    inputs of its own; all else is shared. */
 static void allocate(cl_context context, cl_command_queue queue, cl_mem memory[TURNS][BUFFERS]) {
-  cl_mem arena = ARENA_BYTES ? allocated(context, ARENA_BYTES) : NULL;
+  cl_mem arena = ARENA_BYTES ? allocated(context, queue, ARENA_BYTES) : NULL;
   for (int b = 0; b < BUFFERS; ++b) {
     for (int turn = 0; turn < TURNS; ++turn) {
       cl_buffer_region part = {buffers[b].offset, buffers[b].bytes};
@@ -48,7 +50,7 @@ static void allocate(cl_context context, cl_command_queue queue, cl_mem memory[T
         memory[turn][b] = clCreateSubBuffer(arena, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
                                             &part, &status);
       else
-        memory[turn][b] = allocated(context, part.size);
+        memory[turn][b] = allocated(context, queue, part.size);
       check(status, "dividing the arena");
       if (buffers[b].file && (!turn || buffers[b].role == INPUT)) fill(queue, memory[turn][b], b);
     }

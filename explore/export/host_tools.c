@@ -138,10 +138,11 @@ static double element(const void *data, enum scalar scalar, size_t i) {
   }
 }
 
-static cl_mem allocated(cl_context context, size_t bytes) {
+static cl_mem allocated(cl_context context, cl_command_queue queue, size_t bytes) {
   cl_int status;
   cl_mem memory = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, &status);
   check(status, "allocating a buffer");
+  check(in_large_pages(queue, memory, bytes), "allocating a buffer");
   return memory;
 }
 
@@ -160,7 +161,7 @@ static double empty_launch(cl_context context, cl_device_id device, cl_command_q
   check(clBuildProgram(program, 1, &device, "", NULL, NULL), "building an empty kernel");
   cl_kernel kernel = clCreateKernel(program, "empty", &status);
   check(status, "an empty kernel");
-  cl_mem x = allocated(context, 64);
+  cl_mem x = allocated(context, queue, 64);
   check(clSetKernelArg(kernel, 0, sizeof x, &x), "setting an argument");
   size_t one[3] = {1, 1, 1};
   double begun = 0;

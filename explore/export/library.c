@@ -1,5 +1,8 @@
 /* @NAME@: its kernels, built and run. @NAME@.h says how to use it; nothing here needs to be read. */
 
+#ifndef _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE
+#endif
 #include "@NAME@.h"
 
 #include <stdlib.h>
@@ -13,6 +16,8 @@ static const char *const text[] = {
 enum { LINES = sizeof text / sizeof *text };
 
 @OPTIONS@
+
+@LARGE_PAGES@
 
 struct @NAME@_kernels {
   cl_program program;
@@ -69,16 +74,22 @@ static int disordered(cl_command_queue queue) {
   return how & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE ? @NAME@_BAD_ARGUMENT : @NAME@_OK;
 }
 
-static int allocated(struct @NAME@_kernels *own, cl_context context) {
+static cl_mem new_buffer(cl_context context, cl_command_queue queue, size_t bytes, cl_int *status) {
+  cl_mem memory = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, status);
+  if (!*status) *status = in_large_pages(queue, memory, bytes);
+  return memory;
+}
+
+static int allocated(struct @NAME@_kernels *own, cl_context context, cl_command_queue queue) {
   cl_int status = CL_SUCCESS;
-  if (ARENA_BYTES) own->arena = clCreateBuffer(context, CL_MEM_READ_WRITE, ARENA_BYTES, NULL, &status);
+  if (ARENA_BYTES) own->arena = new_buffer(context, queue, ARENA_BYTES, &status);
   for (int b = 0; b < BUFFERS && !status; ++b) {
     cl_buffer_region part = {buffers[b].offset, buffers[b].bytes};
     if (buffers[b].role == TEMPORARY)
       own->held[b] = clCreateSubBuffer(own->arena, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
                                        &part, &status);
     else if (buffers[b].role != INPUT && buffers[b].role != OUTPUT)
-      own->held[b] = clCreateBuffer(context, CL_MEM_READ_WRITE, buffers[b].bytes, NULL, &status);
+      own->held[b] = new_buffer(context, queue, buffers[b].bytes, &status);
   }
   return status;
 }
@@ -97,7 +108,7 @@ static int begun(struct @NAME@_kernels *own, cl_command_queue queue, const void 
   if (clBuildProgram(own->program, 1, &device, options, NULL, NULL)) return @NAME@_BUILD_FAILED;
   for (int k = 0; k < KERNELS && !status; ++k)
     own->made[k] = clCreateKernel(own->program, kernels[k].name, &status);
-  if (!status) status = allocated(own, context);
+  if (!status) status = allocated(own, context, queue);
   for (int b = 0; b < BUFFERS && !status; ++b)
     if (buffers[b].role == CONST)
       status = clEnqueueWriteBuffer(queue, own->held[b], CL_TRUE, 0, buffers[b].bytes,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from codegen.plan import Plan, Role
 from explore.files.shipped_text import shipped_text
 
+RUNTIME = ("platforms.py", "build_options.py", "large_pages.py")
 PROJECT = """[build-system]
 requires = ["setuptools>=61"]
 build-backend = "setuptools.build_meta"
@@ -36,9 +37,7 @@ def python_package(
         "SHOWN_INPUTS": _arguments(plan, Role.INPUT),
     }
     module = shipped_text("explore.export", "package.py.in")
-    runtime = {
-        name: shipped_text("codegen.runtime", name) for name in ("platforms.py", "build_options.py")
-    }
+    runtime = {file: shipped_text("codegen.runtime", file) for file in RUNTIME}
     return {
         "pyproject.toml": _filled(PROJECT, values),
         f"{name}/__init__.py": _filled(module, values),

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from codegen import doctor
 from codegen.instruction_trial import instructions_of
 from codegen.runtime import devices as finding
-from codegen.runtime import doctor, platforms
+from codegen.runtime import platforms
 from codegen.runtime.devices import Broken, Device, choose
 from codegen.runtime.results import Tried
 from codegen.runtime.session import Session
