@@ -11,6 +11,7 @@ from constraints.devices import profile
 from explore.export.csv_table import to_csv
 from explore.offline.compile_best import CompileBest
 from explore.pages.report_data import Told
+from explore.report.summary import code_words
 from explore.report.table import front_lines
 from explore.results.code_totals import code_totals
 from explore.results.front import front
@@ -94,6 +95,17 @@ def test_the_csv_has_the_numbers_of_compiled_code() -> None:
     assert (row["least_ns"], row["most_ns"], row["spills"]) == ("5000.0", "20000.0", "6")
     assert (row["all instructions"], row["all ls"], row["all tuples"]) == ("100.0", "20.0", "")
     assert {other[name] for name in ("code_bytes", "private_bytes", "all ls")} == {""}
+
+
+def test_products_of_whole_numbers_are_told_apart_from_those_of_floats() -> None:
+    work = (("instructions", 10.0), ("products", 0.0), ("whole_products", 3.0))
+    record = predicted("5", 1e4, replace(CODE, done=work), replace(OTHER, done=work))
+    assert front_lines([record])[1].endswith("100 instructions, 0 products, 30 whole products")
+    (row,) = csv.DictReader(io.StringIO(to_csv([record])))
+    assert (row["all products"], row["all whole_products"]) == ("0.0", "30.0")
+    assert "0 products, 3 whole products" in code_words(replace(CODE, done=work))
+    (drawn,) = Told([record], ENVIRONMENT).drawn()["variants"]
+    assert drawn["compiled"]["done"]["whole_products"] == 30
 
 
 def test_the_report_has_the_numbers_of_compiled_code() -> None:
