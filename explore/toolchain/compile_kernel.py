@@ -23,6 +23,7 @@ MOST_ASKED = 200  # kernels that one process of a compiler compiles
 WARM = "shaders"  # the folder of OpenCL's own functions as they were compiled before
 WARM_UP = "__kernel void nothing(__global float *out) { out[get_global_id(0)] = 1.0f; }\n"
 QUADWORD, DWORD = 16, 4  # bytes
+MEANT = {3: "OpenCL finds no driver", 4: "the driver finds no device"}  # by ask_compiler.c
 _KERNEL = re.compile(r"kernel (\w+) private (\d{1,12}) local (\d{1,12}) group (\d{1,9})")
 _REFUSED = re.compile(r"^failed -11$(.*\S.*)", re.M | re.S)  # CL_BUILD_PROGRAM_FAILURE, and the log
 _REGISTERS = 24  # whole registers of four numbers with which an Adreno's waves are all there
@@ -196,6 +197,7 @@ def _why(said: Said) -> str:
     told = [line for line in lines if "error" in line.lower()]
     last = [line for line in lines if line and not line.startswith(("device ", "failed "))]
     if said.status:
-        words = f"the compiler ended with status {said.status}"
+        meant = f": {MEANT[said.status]}" if said.status in MEANT else ""
+        words = f"the compiler ended with status {said.status}{meant}"
         return (told or [": ".join([words, *last[-1:]])])[0][:300]
     return (told or last or ["the compiler gave no reason"])[0][:300]

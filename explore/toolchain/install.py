@@ -209,7 +209,10 @@ def _demand_working(made: Toolchain, profile: str) -> None:
     except (ToolchainFault, OSError) as error:
         why = str(error)
     if why:
-        raise UserError(f"these packages make no toolchain that works for {profile}: {why}")
+        raise UserError(
+            f"these packages make no toolchain that works for {profile}: {why}; all that they need "
+            "must be among them: `explore toolchain mali --save FOLDER` fetches it"
+        )
 
 
 def _demand_host() -> None:
