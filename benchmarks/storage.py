@@ -118,12 +118,12 @@ class Way:
         return min(self.processor_ms if by_processor else self.device_ms)
 
 
-def layer(name: str, t: str, megabytes: int) -> Source:
+def layer(name: str, t: str, megabytes: int, part: int = 1) -> Source:
     """The program of the layer `name`, with numbers of type t in and out; its image has `megabytes`
-    as floats."""
+    as floats, or, with `part`, one row in so many of that image."""
     c = CHANNELS.get(name, 64)
     width = int((megabytes * 2**20 / 4 / c) ** 0.5)
-    sizes = f"where C = {c}, W = {width}, H = {width}"
+    sizes = f"where C = {c}, W = {width}, H = {width // part}"
     return parse(LAYERS[name].format(t=t, to=TO[t]) + sizes)
 
 

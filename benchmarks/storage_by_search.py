@@ -6,9 +6,9 @@ found by a run of `explore` with the same budget, then timed in turns.
         [--seed 0] [--out runs/storage] [LAYER …]
 
 The layers and the table are those of `python -m benchmarks.storage`. A layer is explored with each
-type on an image of a quarter of the size; runs that are in --out already are not made again. The
-fastest three variants of a run are built for the whole image, and are timed in turns with those of
-the other types and with copies of as many bytes. No run uses a record book.
+type on a quarter of the image's rows, which are as long as they are; runs that are in --out already
+are not made again. The fastest three variants of a run are built for the whole image, and are timed
+in turns with those of the other types and with copies of as many bytes. No run uses a record book.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from ir.text.show import show
 from rewrites.families.all_families import form_named
 
 FINALISTS = 3
+PART = 4  # one row in so many is explored
 
 
 def explored(name: str, t: str, given: argparse.Namespace) -> list[Record]:
@@ -33,7 +34,7 @@ def explored(name: str, t: str, given: argparse.Namespace) -> list[Record]:
     folder = Path(given.out) / f"{name.replace(',', '').replace(' ', '-')}-{t}-{given.megabytes}"
     run = Run(folder) if folder.exists() else None
     run = run or explore(
-        show(layer(name, t, given.megabytes // 4)),
+        show(layer(name, t, given.megabytes, PART)),
         device=given.device,
         out=folder,
         records=False,
