@@ -7,8 +7,8 @@ variants of layers that move more than they compute.
 The layers and their forms are those of `python -m benchmarks.storage`. A line for each layer and
 type says the rank correlation of the times foretold and the whole ones, by the device's clock, of
 all variants and of the faster half of them; how far what is foretold lies from the truth (the
-median of the ratio, and its quartiles); how many variants some groups give up, as they are twice as
-slow as the fastest, and how many of these are not; and the seconds that either way took, without
+median of the ratio, and its quartiles); how many variants a search would give up by some groups if
+it knew the best, and how slow the best of these is; and the seconds that either way took, without
 builds.
 """
 
@@ -22,6 +22,7 @@ import numpy as np
 from benchmarks.storage import Way, alike, built, layer, options_of, ways
 from codegen.runtime.session import Session, choose, open_device
 from explore.measure.some_groups import some_groups
+from explore.run.bench import SURE
 from explore.run.ledger import HOPELESS
 
 
@@ -62,13 +63,14 @@ def told(name: str, t: str, found: list[Both]) -> str:
     foretold, whole = [b.foretold_ns for b in found], [b.whole_ns for b in found]
     half = -(-len(found) // 2)
     low, middle, high = statistics.quantiles([b.foretold_ns / b.whole_ns for b in found], n=4)
-    given_up = [b for b in found if b.foretold_ns > HOPELESS * whole[0]]
-    wrongly = sum(b.whole_ns <= HOPELESS * whole[0] for b in given_up)
+    limit = SURE * HOPELESS * whole[0]
+    given_up = [b.whole_ns / whole[0] for b in found if b.foretold_ns > limit]
     return (
         f"{name}, {t}: {len(found)} variants of {whole[0] / 1e6:.1f} to {whole[-1] / 1e6:.1f} ms; "
         f"rank correlation {rank_correlation(foretold, whole):.3f}, of the faster half "
         f"{rank_correlation(foretold[:half], whole[:half]):.3f}; foretold {middle:.2f} "
-        f"({low:.2f} to {high:.2f}) of the truth; {len(given_up)} given up, {wrongly} wrongly; "
+        f"({low:.2f} to {high:.2f}) of the truth; {len(given_up)} given up, of which the best takes "
+        f"{min(given_up, default=float('nan')):.2f} times as long as the best of all; "
         f"{sum(b.some_s for b in found):.2f} s and {sum(b.all_s for b in found):.2f} s"
     )
 
