@@ -69,8 +69,8 @@ def told(name: str, t: str, found: list[Both]) -> str:
         f"{name}, {t}: {len(found)} variants of {whole[0] / 1e6:.1f} to {whole[-1] / 1e6:.1f} ms; "
         f"rank correlation {rank_correlation(foretold, whole):.3f}, of the faster half "
         f"{rank_correlation(foretold[:half], whole[:half]):.3f}; foretold {middle:.2f} "
-        f"({low:.2f} to {high:.2f}) of the truth; {len(given_up)} given up, of which the best takes "
-        f"{min(given_up, default=float('nan')):.2f} times as long as the best of all; "
+        f"({low:.2f} to {high:.2f}) of the truth; {len(given_up)} given up, the best of them "
+        f"{min(given_up, default=float('nan')):.2f} times as slow as the best; "
         f"{sum(b.some_s for b in found):.2f} s and {sum(b.all_s for b in found):.2f} s"
     )
 
