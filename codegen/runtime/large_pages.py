@@ -14,7 +14,8 @@ MADV_HUGEPAGE = 14  # of Linux
 
 
 def new_buffer(cl: Any, queue: Any, size: int) -> Any:
-    """A buffer of `size` bytes for the device of a queue; `cl` is the module pyopencl."""
+    """A buffer of `size` bytes for the device of a queue, which it may wait for; `cl` is the module
+    pyopencl."""
     buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, size)
     if size >= LARGE_PAGE and sys.platform == "linux" and _is_processor(cl, queue.device):
         _keep_in_large_pages(cl, queue, buffer, size)
@@ -36,7 +37,7 @@ def _keep_in_large_pages(cl: Any, queue: Any, buffer: Any, size: int) -> None:
     try:
         ask_for_large_pages(*whole_pages(seen.ctypes.data, size))
     finally:
-        seen.base.release(queue)
+        seen.base.release(queue).wait()  # other queues may be given the buffer
 
 
 def whole_pages(address: int, size: int) -> tuple[int, int]:

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from codegen.runtime.devices import Device, devices
 from codegen.runtime.large_pages import LARGE_PAGE, new_buffer, whole_pages
-from codegen.runtime.session import open_device
+from codegen.runtime.session import Session, open_device
 
 CPU, GPU = 2, 4  # as in OpenCL
 SETTING = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -64,6 +65,21 @@ def test_a_large_buffer_of_a_processor_lies_in_large_pages() -> None:
         assert np.array_equal(again, array)
 
 
+def test_a_large_buffer_does_not_wait_for_what_is_enqueued(session: Session) -> None:
+    held = cl.UserEvent(session.context)
+    behind = cl.enqueue_marker(session.queue, wait_for=[held])
+    done = cl.command_execution_status.COMPLETE
+    given_up = Timer(20, held.set_status, [done])
+    given_up.start()
+    session.allocate(4 << 20)
+    waited = behind.command_execution_status == done
+    given_up.cancel()
+    if not waited:
+        held.set_status(done)
+    session.finish()
+    assert not waited
+
+
 @pytest.mark.parametrize(
     ("address", "size", "first", "pages"),
     [
@@ -105,7 +121,8 @@ class Driver:
         if not self.maps:
             raise Refused
         self.mapped.append(buffer)
-        base = SimpleNamespace(release=lambda queue: self.released.append(buffer))
+        event = SimpleNamespace(wait=lambda: self.released.append(buffer))
+        base = SimpleNamespace(release=lambda queue: event)
         return SimpleNamespace(ctypes=SimpleNamespace(data=64), base=base), None
 
 
