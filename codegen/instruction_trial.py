@@ -16,6 +16,7 @@ from ir.core.nodes import (
     Expr,
     Get,
     Instruct,
+    Let,
     Level,
     Lit,
     MapPar,
@@ -132,8 +133,18 @@ def _together(entry: Entry) -> Program:
     """The program that carries out one instruction of the table, once; its operands and the sums
     that it adds to are the program's parameters."""
     *factors, _ = variables(entry.program.pattern)
-    held = tuple(map(as_lanes, entry.fragments, factors))
-    return _on_sums(entry, lambda start: Instruct(entry.instruction, (*held, start)))
+    held = [*map(as_lanes, entry.fragments, factors)]
+    staged = {p.operand: Var(f"staged_{p.operand}", type_of(held[p.operand])) for p in entry.placed}
+
+    def by_it(start: Expr) -> Expr:
+        given = (staged.get(n, e) for n, e in enumerate(held))
+        made: Expr = Instruct(entry.instruction, (*given, start))
+        for n, place in staged.items():
+            rows = MapPar(Level.LOCAL, 0, identity(elem_of(held[n])), held[n])
+            made = Let(place, ToLocal(rows), made)
+        return made
+
+    return _on_sums(entry, by_it)
 
 
 def _loaded(entry: Loading) -> Program:

@@ -3,7 +3,8 @@ the result goes."""
 
 # key: e term, env what variables are bound to, i lane
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from codegen.emit import materialise as making
 from codegen.emit.bound_values import Env
@@ -11,11 +12,12 @@ from codegen.emit.private_shares import lanes
 from codegen.emit.read_views import array, value
 from codegen.emit.recursion import Recursion
 from codegen.emit.write_places import Place, array_place, is_own, put, view_of
-from codegen.index.index import Index
+from codegen.index.index import Index, as_index
+from codegen.index.pieces import places_of_pieces
 from codegen.tree.array_axes import bare, number
-from codegen.tree.statements import Call, Kind, Load, Space, Value
+from codegen.tree.statements import Call, Kind, Load, Space, Value, Whole
 from codegen.tree.value_builders import in_pieces
-from ir.core.nodes import Expr, Instruct
+from ir.core.nodes import Expr, Instruct, Instruction
 from ir.core.type_rules import elem_of
 from ir.core.types import Scalar, Vector
 from ir.errors import Unsupported
@@ -52,9 +54,33 @@ def _called(emitter: Recursion, e: Instruct, env: Env) -> Callable[[Index], Call
                 f"expected rows that lie together in local memory for {e.instruction.name}, found "
                 "others"
             )
-        return Call(e.instruction, given, kind)
+        return Call(e.instruction, _with_places(e.instruction, given, i), kind)
 
     return call
+
+
+def _with_places(instruction: Instruction, given: tuple[Value, ...], i: Index) -> tuple[Value, ...]:
+    """The arguments of a call: what lane i gives, `given`, but of each operand that the instruction
+    reads from local memory itself the first piece, and the distances between pieces."""
+    digits = {placed.operand: placed.digits for placed in instruction.placed}
+    found = list[Value]()
+    for n, e in enumerate(given):
+        found += _placed(instruction, e, digits[n], i) if n in digits else [e]
+    return tuple(found)
+
+
+def _placed(instruction: Instruction, e: Value, digits: Sequence[int], i: Index) -> list[Value]:
+    """The first piece of an operand of which lane i holds the piece e, and the distances, in
+    pieces, between those that differ by one in each digit of a lane's number but the last."""
+    if isinstance(e, Load) and _has_place(e):
+        found = places_of_pieces(e.index, i, digits, e.width)
+        if found is not None:
+            first, apart = found
+            return [replace(e, index=first), *(Whole(as_index(n)) for n in apart)]
+    raise Unsupported(
+        f"expected an operand of {instruction.name} in local memory, in pieces whose distances are "
+        "the same everywhere, found another"
+    )
 
 
 def _operand(emitter: Recursion, e: Expr, env: Env) -> Callable[[Index], Value]:

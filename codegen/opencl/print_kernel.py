@@ -27,6 +27,7 @@ from codegen.tree.statements import (
     subvalues,
 )
 from ir.arena import LOCAL_ALIGNMENT
+from ir.instructions import local_writes
 from ir.instructions.entries.copies import COPIES
 from ir.instructions.sub_groups import SUB_GROUP
 
@@ -60,6 +61,7 @@ def _printed(kernel: Kernel, in_bytes: bool) -> tuple[str, tuple[str, ...]]:
     extensions = [HALF] if halves else []
     extensions += [SUB_GROUP] if "SUB_GROUP_OF(" in text else []
     extensions += [COPIES.text] if AWAIT in text else []
+    extensions += [local_writes.TEXT] if local_writes.ORDERED_BARRIER in text else []
     return text, (*extensions, *writer.spell.helpers())
 
 
@@ -83,7 +85,7 @@ def _head(kernel: Kernel) -> list[str]:
     )
     x, y, z = kernel.local_size
     groups = " x ".join(map(str, kernel.groups))
-    lanes = {c.instruction.lanes for c in calls(kernel) if gathers(c)}
+    lanes = {c.instruction.lanes // c.instruction.sub_groups for c in calls(kernel) if gathers(c)}
     return [
         f"// {groups} groups of {x} x {y} x {z}",
         f"__attribute__((reqd_work_group_size({x}, {y}, {z})))",

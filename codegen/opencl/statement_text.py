@@ -35,11 +35,13 @@ from codegen.tree.statements import (
     Statement,
     Store,
     Unroll,
+    calls,
     kind_of,
 )
 from ir.core.types import BYTES
+from ir.instructions.local_writes import ORDERED_BARRIER
 
-AWAIT = "AWAIT_COPIES"
+AWAIT, PLAIN = "AWAIT_COPIES", "barrier"
 ZERO = re.compile(r"0(\.0f)?|\(\w+\)\(0(\.0f)?\)")
 FENCES = {Space.LOCAL: "CLK_LOCAL_MEM_FENCE", Space.GLOBAL: "CLK_GLOBAL_MEM_FENCE"}
 
@@ -71,6 +73,8 @@ class Writer:
         self.settled = False  # whether the guards of the loops here have been seen to
         self.naming = naming(body, self.spelled, held, self.names, taken, in_bytes=in_bytes)
         self.spell = Expressions(Places(self.layouts, self.names, self.naming), folding(kernel))
+        placed = any(call.instruction.placed for call in calls(kernel))
+        self.barrier = ORDERED_BARRIER if placed else PLAIN
         self.lines: list[str] = []
         self.closed: tuple[int, int, str] | None = None  # where a guard's braces ended just now
         self.undeclared: dict[str, _Undeclared] = {}
@@ -125,7 +129,7 @@ class Writer:
                 self.line(depth, f"{AWAIT}_BUT({later});")
             case Barrier(spaces):
                 fences = " | ".join(FENCES[space] for space in Space if space in spaces)
-                self.line(depth, f"barrier({fences});")
+                self.line(depth, f"{self.barrier if Space.LOCAL in spaces else PLAIN}({fences});")
 
     def loop(self, s: For, depth: int) -> None:
         """Write the lines of the loop s, indented by `depth`; none if its body has none."""

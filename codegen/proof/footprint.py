@@ -12,6 +12,7 @@ from codegen.index.assumptions import each_with_its_grounds
 from codegen.index.atoms import Assume, Var
 from codegen.index.condition import Condition, substitute_in
 from codegen.index.index import Index, inner_atoms, var
+from codegen.index.pieces import at_distances
 from codegen.index.substitute import substitute
 from codegen.proof.accesses import (
     Access,
@@ -48,6 +49,7 @@ from codegen.tree.statements import (
     gathers,
     kind_of,
     operands,
+    placed_operands,
     remembered,
     statements,
 )
@@ -58,7 +60,8 @@ def footprint(kernel: Kernel) -> Footprint:
     """The footprint of a kernel's statement tree: its accesses, and the loops, branches and
     barriers around them."""
     found = _with_ids(kernel)
-    walker = _Walker(found, {**found.groups, **found.locals})
+    lanes = [i.name for i in kernel.ids if (i.kind, i.dimension) == ("local", 0)]
+    walker = _Walker(found, {**found.groups, **found.locals}, next(iter(lanes), "item_0"))
     found.root = walker.block(kernel.body, Where())
     return found
 
@@ -95,6 +98,7 @@ def _shares(s: Statement) -> bool:
 class _Walker:
     found: Footprint
     scope: dict[str, int]  # how many values each variable in sight takes
+    lane: str  # the id along dimension 0 of a group
     seen: dict[tuple[Where, str], Index] = field(default_factory=dict)
     within: dict[tuple[Where, Condition], Where] = field(default_factory=dict)
 
@@ -114,7 +118,8 @@ class _Walker:
                 c = self.condition(condition, where, "if")
                 return Branch(c, where, self.block(body, self.holding(where, c)))
             case Store(_, _, Call(instruction, _, _) as call) if gathers(call):
-                return Sequence((Gather(instruction.name), self.store(s, where)))
+                read = self.pieces(call, where)
+                return Sequence((Gather(instruction.name), *read, self.store(s, where)))
             case Store():
                 return self.store(s, where)
             case Barrier(spaces):
@@ -134,6 +139,26 @@ class _Walker:
             return Loop(name, count, self.block(body, where))
         finally:
             self.scope = outer
+
+    def pieces(self, call: Call, where: Where) -> list[Node]:
+        """The loops in which each lane of an instruction reads all pieces of those operands that
+        the instruction reads from local memory itself."""
+        made = list[Node]()
+        for e, digits, apart in placed_operands(call):
+            if self.lane in e.index.names:
+                self.found.strangers.append(f"{call.instruction.name} has a place for each lane")
+            count = call.instruction.lanes
+            name = f"piece·{count}"  # no name that a kernel has
+            piece = var(name, 0, count - 1)
+            index = at_distances(e.index, piece, digits, apart, e.width)
+            outer, self.scope = self.scope, {**self.scope, name: count}
+            inside = replace(where, loops=(*where.loops, (name, count)))
+            text = f"a piece of {_cell(e.memory, e.index, e.half)} for {call.instruction.name}"
+            read = self.access(replace(e, index=index), inside, text, False)
+            self.scope = outer
+            self.found.accesses.append(read)
+            made.append(Loop(name, count, Sequence((Touch((read,)),))))
+        return made
 
     def store(self, s: Store, where: Where) -> Touch:
         text = f"{_cell(s.memory, s.index, s.half)} = …"

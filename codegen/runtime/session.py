@@ -19,7 +19,7 @@ from codegen.runtime import binary_cache as cache
 from codegen.runtime import buffer_arrays as arrays
 from codegen.runtime import platforms
 from codegen.runtime.buffer_arrays import Array
-from codegen.runtime.build_options import build_options
+from codegen.runtime.build_options import build_options, for_its_target
 from codegen.runtime.built_program import Program
 from codegen.runtime.c_calls import give_back_freed, launch_call, loader
 from codegen.runtime.devices import Broken, Device, choose, devices, known_libraries
@@ -309,9 +309,20 @@ class Session:
             # the source of each failure in the temporary folder.
             program.get_info(cl.program_info.CONTEXT)
         try:
-            return _built(program, options)
+            return self._for_its_target(_built(program, options))
         except cl.Error as error:
             raise BuildFailed(self._log(program) or str(error)) from error
+
+    def _for_its_target(self, program: cl.Program) -> cl.Program:
+        """The program; or, if its PTX has lines that need another target than the compiler's, the
+        program that is built from it with these lines opened."""
+        if "cl_nv_" not in self.handle.extensions:
+            return program
+        binary = program.get_info(cl.program_info.BINARIES)[0]
+        opened = for_its_target(binary)
+        if opened == binary:
+            return program
+        return _built(cl.Program(self.context, [self.handle], [opened]), "")
 
     def _quick_to_build(self, source: str) -> str:
         """The text to build. Where a device emulates the text's instructions (only to check

@@ -214,7 +214,10 @@ class Expressions:
         assert isinstance(e, Call)
         instruction = self.scope[e.function]
         assert isinstance(instruction, Instruction)
-        expected = [kind_of(v.type) for v in variables(instruction.meaning.pattern)]
+        expected = list[Kind]()
+        told = {placed.operand: len(placed.digits) - 1 for placed in instruction.placed}
+        for n, v in enumerate(variables(instruction.meaning.pattern)):
+            expected += [kind_of(v.type), *[Kind("int")] * told.get(n, 0)]
         found = [data_of(self.value(argument, where)).kind for argument in e.arguments]
         if found != expected:
             raise self.reading.refused(

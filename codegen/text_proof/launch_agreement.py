@@ -31,9 +31,9 @@ def agreement(text: KernelText, launch: Kernel, buffers: Buffers) -> list[Verdic
 def _geometry(text: KernelText, launch: Kernel) -> Iterator[Verdict]:
     for instruction in (i for i in text.instructions if i.lanes > 1):
         lanes = (text.sub_group, launch.local_size[0])
-        as_many = f"both {instruction.lanes}"
+        expected = (instruction.lanes // instruction.sub_groups, instruction.lanes)
         what = f"sub-group and dimension 0 for {instruction.name}"
-        yield _holds(set(lanes) == {instruction.lanes}, what, lanes, as_many)
+        yield _holds(lanes == expected, what, lanes, expected)
     whole = all(
         n > 0 and size > 0 and n % size == 0
         for n, size in zip(launch.global_size, launch.local_size, strict=True)

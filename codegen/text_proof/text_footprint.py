@@ -2,10 +2,11 @@
 
 # key: s statement, d dimension
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from codegen.index.index import Index, constant, var
+from codegen.index.pieces import at_distances
 from codegen.proof.accesses import (
     Access,
     Awaits,
@@ -33,6 +34,7 @@ from codegen.text_reader.c_syntax import (
     Braces,
     Branches,
     Call,
+    CExpr,
     Counted,
     CStatement,
     Define,
@@ -50,6 +52,7 @@ from codegen.text_reader.c_syntax import (
 from codegen.text_reader.c_words import SIZES, has_meaning
 from codegen.tree.statements import Kind, Memory, Space
 from ir.core.nodes import Instruction
+from ir.instructions.local_writes import ORDERED_BARRIER
 
 ALIGNED = 64  # bytes that every global buffer begins at a multiple of
 SHOWN = 120  # characters of a line in a message
@@ -83,6 +86,7 @@ class _Walker:
         self.lines = text.lines
         self.found = found
         self.ids = ids
+        self.orders = any(instruction.placed for instruction in text.instructions)
         self.top = Where()
         self.scope: dict[str, Meaning] = {}
         self.reading = Reading()
@@ -138,7 +142,12 @@ class _Walker:
                 return self.loop(s, where)
             case Branches():
                 return self.branches(s, where)
-            case Fence(spaces):
+            case Fence(spaces, _, ordered):
+                if Space.LOCAL in spaces and self.orders and not ordered:
+                    raise self.reading.refused(
+                        f"expected {ORDERED_BARRIER} beside instructions that read local memory "
+                        "themselves, found barrier"
+                    )
                 return Meet(spaces)
             case ArrayOf():
                 self.array(s, where)
@@ -230,9 +239,46 @@ class _Walker:
         element of an array. `kept` notes that it is written, and declares it if the statement
         does."""
         self.expressions.carried_out(call, where)
+        read = [*self.pieces(call, where)]
         kept()
         touched = self.touched()
-        return Sequence((Gather(call.function), *([] if touched is None else [touched])))
+        return Sequence((Gather(call.function), *read, *([] if touched is None else [touched])))
+
+    def pieces(self, call: Call, where: Where) -> Iterator[Loop]:
+        """The loops in which each lane of an instruction reads all pieces of those operands that
+        the instruction reads from local memory itself."""
+        instruction, more = self.scope[call.function], 0
+        assert isinstance(instruction, Instruction)
+        for placed in instruction.placed:
+            at = placed.operand + more
+            place, *apart = call.arguments[at : at + len(placed.digits)]
+            more += len(apart)
+            distances = [self.expressions.int_value(n, where).index for n in apart]
+            first = self.place_of(place, where)
+            lanes = {name for index in self.ids["local"][:1] for name in index.names}
+            fixed = all(n.is_constant and n.constant >= 0 for n in distances)
+            if not fixed or not lanes.isdisjoint(first.index.names):
+                raise self.reading.refused(
+                    f"{call.function}: expected one place for all lanes, and distances that are "
+                    "numbers, found others"
+                )
+            name = self.variable("piece·", instruction.lanes)
+            inside = replace(where, loops=(*where.loops, (name, instruction.lanes)))
+            piece = var(name, 0, instruction.lanes - 1)
+            told = [n.constant for n in distances]
+            index = at_distances(first.index, piece, placed.digits, told, first.width)
+            read = replace(first, index=index, where=inside)
+            self.found.accesses.append(read)
+            yield Loop(name, instruction.lanes, Sequence((Touch((read,)),)))
+
+    def place_of(self, e: CExpr, where: Where) -> Access:
+        """The only access to local memory of the expression e, which reads a vector from there."""
+        outer, self.arrays.accesses = self.arrays.accesses, []
+        self.expressions.value(e, where)
+        found, self.arrays.accesses = self.arrays.accesses, outer
+        if len(found) != 1 or found[0].memory.space is not Space.LOCAL:
+            raise self.reading.refused("expected a piece in local memory, found another value")
+        return found[0]
 
     def is_instruction(self, name: str) -> bool:
         """True if `name` is the name of an instruction of this text that several lanes carry out

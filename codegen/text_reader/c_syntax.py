@@ -207,10 +207,12 @@ class StoreVector:
 
 @distinct
 class Fence:
-    """The statement barrier(spaces);"""
+    """The statement barrier(spaces); or, `ordered`, one before which work-items order what they
+    wrote to local memory ahead of what instructions read there."""
 
     spaces: frozenset[Space]
     line: int
+    ordered: bool = False
 
 
 @distinct

@@ -6,6 +6,7 @@ from itertools import islice
 
 from codegen.numbers.number_functions import number_function, text_of
 from ir.core.nodes import Instruction
+from ir.instructions import local_writes
 from ir.instructions.entries.copies import COPIES
 from ir.instructions.sub_groups import SUB_GROUP
 from ir.instructions.table import CALLED
@@ -16,7 +17,8 @@ def taken_out(source: str) -> tuple[str, tuple[Instruction, ...]]:
     instructions that these functions carry out."""
     found = tuple(e.instruction for e in CALLED.values() if f"{e.text}\n" in source)
     numbers = tuple(_functions_on_numbers(source))
-    for text in (SUB_GROUP, COPIES.text, *numbers, *(instruction.text for instruction in found)):
+    ours = (SUB_GROUP, COPIES.text, local_writes.TEXT)
+    for text in (*ours, *numbers, *(instruction.text for instruction in found)):
         source = source.replace(f"{text}\n", "\n" * (text.count("\n") + 1), 1)
     return source, found
 

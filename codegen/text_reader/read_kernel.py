@@ -38,9 +38,11 @@ from codegen.text_reader.read_expressions import (
     unary,
 )
 from codegen.tree.statements import Kind, Space
+from ir.instructions.local_writes import ORDERED_BARRIER
 
 EXTENSIONS = frozenset({"#pragma OPENCL EXTENSION cl_khr_fp16 : enable"})
 UNROLL = "#pragma unroll"
+BARRIERS = {"barrier": False, ORDERED_BARRIER: True}  # and whether local writes are ordered before
 _COPY = re.compile(r"COPY_(\d+)(_OR_ZERO)?")
 _STORE = re.compile(r"vstore(?:(\d+)|_half(\d*)_rte)")
 
@@ -135,7 +137,7 @@ def statement(tokens: Tokens) -> CStatement:
         return branches(tokens)
     if word in ("for", UNROLL):
         return loop(tokens)
-    if word == "barrier":
+    if word in BARRIERS:
         return fence(tokens)
     if _STORE.fullmatch(word):
         return vector_store(tokens)
@@ -251,8 +253,8 @@ def step(tokens: Tokens) -> tuple[str, int]:
 
 
 def fence(tokens: Tokens) -> Fence:
-    line = tokens.line
-    tokens.expect("barrier", "(")
+    line, ordered = tokens.line, BARRIERS[tokens.take()]
+    tokens.expect("(")
     spaces: set[Space] = set()
     while not spaces or tokens.accept("|"):
         space = FENCES.get(tokens.word)
@@ -261,7 +263,7 @@ def fence(tokens: Tokens) -> Fence:
         tokens.take()
         spaces.add(space)
     tokens.expect(")", ";")
-    return Fence(frozenset(spaces), line)
+    return Fence(frozenset(spaces), line, ordered)
 
 
 def vector_store(tokens: Tokens) -> StoreVector:

@@ -369,6 +369,19 @@ def gathers(e: Value) -> bool:
     return isinstance(e, Call) and e.instruction.lanes > 1
 
 
+def placed_operands(call: Call) -> Iterator[tuple[Load, tuple[int, ...], tuple[int, ...]]]:
+    """The operands of a call that its instruction reads from local memory itself: the load of the
+    first piece of each, the digits of a piece's number, and the distances told in the call."""
+    more = 0
+    for placed in sorted(call.instruction.placed, key=lambda placed: placed.operand):
+        at = placed.operand + more
+        e, *apart = call.arguments[at : at + len(placed.digits)]
+        (load,) = loads(e)
+        told = tuple([n.index.constant for n in apart if isinstance(n, Whole)])
+        yield load, placed.digits, told
+        more += len(apart)
+
+
 def statements(s: Statement) -> Iterator[Statement]:
     """The statement s and every statement inside it, in the order of the text."""
     left = [s]

@@ -341,8 +341,7 @@ static cl_program built(const struct opened *o, const struct variant *v, char di
   const char *text = source;
   cl_program program = clCreateProgramWithSource(o->context, 1, &text, &size, &status);
   check(status, "creating the program");
-  const char *options = build_options(o->device.id, strstr(source, "__opencl_c_") != NULL);
-  if (clBuildProgram(program, 1, &o->device.id, options, NULL, NULL) != CL_SUCCESS) {
+  if (build(&program, o->device.id, strstr(source, "__opencl_c_") != NULL) != CL_SUCCESS) {
     static char log[1 << 16];
     clGetProgramBuildInfo(program, o->device.id, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log, NULL);
     fprintf(stderr, "it does not build: %s\n", log);

@@ -140,8 +140,7 @@ int main(int argc, char **argv) {
   const char *source = contents("kernels.cl", &size);
   cl_program program = clCreateProgramWithSource(context, 1, &source, &size, &status);
   check(status, "creating the program");
-  const char *options = build_options(device, strstr(source, "__opencl_c_") != NULL);
-  if (clBuildProgram(program, 1, &device, options, NULL, NULL) != CL_SUCCESS) {
+  if (build(&program, device, strstr(source, "__opencl_c_") != NULL) != CL_SUCCESS) {
     static char log[1 << 16];
     clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log, NULL);
     fprintf(stderr, "%s\n", log);

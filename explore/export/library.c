@@ -5,6 +5,7 @@
 #endif
 #include "@NAME@.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,8 +105,7 @@ static int begun(struct @NAME@_kernels *own, cl_command_queue queue, const void 
   if (status) return status;
   own->program = clCreateProgramWithSource(context, LINES, (const char **)text, NULL, &status);
   if (status) return status;
-  const char *options = build_options(device, @FEATURES@);
-  if (clBuildProgram(own->program, 1, &device, options, NULL, NULL)) return @NAME@_BUILD_FAILED;
+  if (build(&own->program, device, @FEATURES@)) return @NAME@_BUILD_FAILED;
   for (int k = 0; k < KERNELS && !status; ++k)
     own->made[k] = clCreateKernel(own->program, kernels[k].name, &status);
   if (!status) status = allocated(own, context, queue);

@@ -362,6 +362,17 @@ class Store(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class Placed:
+    """An operand, by its number, that an instruction of several lanes reads from local memory by
+    itself. Each lane's vector of it is a piece. The number of a piece is written in `digits`, most
+    significant first; pieces with neighbouring values of the last digit lie side by side, and those
+    of each other digit at a distance that the call tells."""
+
+    operand: int
+    digits: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Instruction:
     """An instruction of a device, which `lanes` neighbouring work-items carry out together, or one
     work-item alone.
@@ -372,7 +383,8 @@ class Instruction:
     OpenCL functions that carry it out, among them one of the instruction's name. Devices may read
     only the leading `read` bits of its operands, and keep the leading `kept` bits of each sum
     (None: as many as the type has). With `by_place` it reads its operands itself: each has to lie
-    in local memory.
+    in local memory. It reads those in `placed` itself, too, and each lane reads them whole. The
+    lanes are those of `sub_groups` sub-groups.
     """
 
     name: str
@@ -383,6 +395,8 @@ class Instruction:
     read: int | None = field(compare=False, default=None)  # bits of an operand; others are cut off
     kept: int | None = field(compare=False, default=None)  # bits of a sum; others are cut off
     by_place: bool = field(compare=False, default=False)  # operands lie in local memory
+    placed: tuple[Placed, ...] = field(compare=False, default=())  # read whole from local memory
+    sub_groups: int = field(compare=False, default=1)  # whose lanes carry it out
 
 
 @hashed

@@ -4,6 +4,7 @@ over lanes, and their texts for each target."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 from ir.core.nodes import (
     AsScalar,
@@ -18,6 +19,7 @@ from ir.core.nodes import (
     MakeArray,
     MakeTuple,
     Map,
+    Placed,
     Split,
     Var,
 )
@@ -53,7 +55,9 @@ class Entry(Spelled):
     """An instruction: `program` is what it computes on matrices, `fragments` are the layouts of its
     operands and result over lanes, and `rounding` is the relative error of its result, in machine
     epsilons. A device reads the leading `read` bits of an operand and keeps the leading `kept` bits
-    of a sum, and cuts others off; None: it reads all, or rounds as ordinary additions do.
+    of a sum, and cuts others off; None: it reads all, or rounds as ordinary additions do. The lanes
+    are those of `sub_groups` sub-groups. Operands in `placed` have to lie in local memory, where
+    the instruction reads them itself.
 
     `spelled` has, for each target's condition of the preprocessor, the OpenCL functions that carry
     the instruction out there, one of which has its name; `emulated` has those that do so by
@@ -74,6 +78,8 @@ class Entry(Spelled):
     emulated: str
     read: int | None = None
     kept: int | None = None
+    sub_groups: int = 1
+    placed: tuple[Placed, ...] = ()
 
     def __post_init__(self) -> None:
         sides = [_shape(v.type) for v in variables(self.program.pattern)]
@@ -82,6 +88,8 @@ class Entry(Spelled):
                 raise ValueError(f"{self.name}: expected layouts of matrices of {sides}")
             if {f.count(f.lanes) for f in layouts} != {self.lanes}:
                 raise ValueError(f"{self.name}: expected layouts over {self.lanes} lanes")
+        if any(prod(placed.digits) != self.lanes for placed in self.placed):
+            raise ValueError(f"{self.name}: expected a piece for each of {self.lanes} lanes")
         if not same_but_for_steps(self.fragments, self.brought):
             raise ValueError(
                 f"{self.name}: expected operands to be brought as lanes hold them, but for one "
@@ -92,6 +100,12 @@ class Entry(Spelled):
     def steps(self) -> int:
         """The number of steps of a sum that the instruction makes: the rows of its operands."""
         return self.fragments[0].sides[0]
+
+    @property
+    def reads_along(self) -> bool:
+        """True if the pieces of the second operand have its steps side by side, not its columns."""
+        held = self.fragments[1]
+        return {*held.registers} <= {*held.rows}
 
     @cached_property
     def instruction(self) -> Instruction:
@@ -104,7 +118,16 @@ class Entry(Spelled):
         matrices = map(as_matrix, self.fragments, held)
         meaning = as_lanes(self.fragments[-1], apply(self.program, MakeTuple(tuple(matrices))))
         f, bits = Lam(held, meaning), (self.read, self.kept)
-        return Instruction(self.name, f, self.lanes, self.rounding, self.text, *bits)
+        return Instruction(
+            self.name,
+            f,
+            self.lanes,
+            self.rounding,
+            self.text,
+            *bits,
+            placed=self.placed,
+            sub_groups=self.sub_groups,
+        )
 
     def carried_out(self, *matrices: Expr) -> Expr:
         """The term that computes the entry's `program` on these matrices by using the

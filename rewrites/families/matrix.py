@@ -265,16 +265,20 @@ def _forms(p: Program) -> Iterator[Form]:
         whole, *in_parts = ways(MATRIX[name], given)
         whole = Parts.WHOLE if name in of_bytes else whole
         for traits, choices in stored_choices(p, VIEWS, 1):
-            if not choices.room and whole is not None:
+            if not choices.room and whole is not None and not MATRIX[name].placed:
                 made = Matrix(choices, name, parts=whole)
                 yield _form(p, (_instruction(sums, made), *traits), made, TUNING)
         kinds = [parts for parts in (whole, *in_parts) if parts is not None]
         every = [*filter(differ, starmap(Chunks, product(kinds, *EACH)))]
+        if MATRIX[name].placed:
+            simple = [chunks for chunks in every if chunks.slices is Slices.NONE]
+            every = simple if MATRIX[name].reads_along else []
         for (traits, choices), chunks in product(stored_choices(p, PATCH_VIEWS, 1), every):
             made = Matrix(choices, name, chunks.parts, chunks)
             more = (_instruction(sums, made), PATCH, *traits, *_traits(chunks))
             yield _form(p, more, made, of_patches(name, chunks.slices))
-        yield from _in_runs(p, name, every)
+        if not MATRIX[name].placed:
+            yield from _in_runs(p, name, every)
         if whole is Parts.WHOLE and any(len(lengths) == 1 for lengths in sums):
             yield from _both_staged(p, name, sums)
 

@@ -6,8 +6,9 @@ vectors of 16 bytes, so that neighbouring work-items copy neighbours."""
 from collections.abc import Sequence
 
 from ir.core.nodes import Expr
+from ir.core.size import exact
 from ir.core.type_rules import type_of
-from ir.core.types import BYTES, Scalar, depth, leaves
+from ir.core.types import BYTES, Array, Scalar, depth, leaves
 from ir.instructions.entry import Entry, Loading
 from ir.instructions.table import LOADING
 from rewrites.analysis.affine_access import Access, Index, NoAccess, Read, array, bind, index, read
@@ -110,6 +111,34 @@ def as_it_lies(items: Items, along: bool, ahead: int, in_flight: bool) -> Strate
         lines = reordered(lying, ("lines", "steps", "numbers"), flattened(3, pieces))
         across = seq(split_inner(k=PIECES * numbers, level=1), of_array(lines))
         return reordered(labels("columns", "steps"), ("steps", "columns"), across)(e)
+
+    return run
+
+
+@remembered
+def in_blocks(items: Items, along: bool, ahead: int, in_flight: bool) -> Strategy:
+    """The strategy that copies an operand to local memory, as `as_it_lies` does, in blocks of 128
+    bytes: pieces of 16 bytes of eight rows; or, if it does not lie `along` the sum, of eight steps.
+    The blocks of the same rows or steps lie behind each other, piece by piece. So an instruction
+    can read the copy itself, and neither its reads nor those of lanes, nor what work-items write,
+    meet in a bank."""
+
+    def run(e: Expr) -> Rewritten | None:
+        if depth(type_of(e)) > 2:
+            return seq(join_open(), of_array(run))(e)
+        numbers, found = BYTES_AT_ONCE // _bytes(e), type_of(e)
+        row = found.elem if along and isinstance(found, Array) else found
+        assert isinstance(row, Array)
+        kept = seq(copy(), in_rounds(items), to_local(ahead=ahead, in_flight=in_flight))
+        lying = labels("blocks", "rows", "pieces")
+        blocks = reordered(lying, ("blocks", "pieces", "rows"), flattened(3, kept))
+        rows = seq(split_open(k=PIECES), of_array(blocks))
+        lines = seq(split_open(k=exact(row.size, numbers)), of_array(rows))
+        pieces = seq(copy(), vectorize_map(v=numbers), of_array(seq(map_identity(), lines)))
+        if along:
+            return flattened(2, pieces)(e)
+        lying = labels("columns", "steps")
+        return reordered(lying, ("steps", "columns"), flattened(2, pieces))(e)
 
     return run
 

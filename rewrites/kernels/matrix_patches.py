@@ -20,7 +20,7 @@ from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, seq, skip
-from rewrites.kernels.both_staged import along_sum, as_it_lies, by_rows
+from rewrites.kernels.both_staged import along_sum, as_it_lies, by_rows, in_blocks
 from rewrites.kernels.input_patches import patches
 from rewrites.kernels.register_block import (
     longest_inside,
@@ -72,16 +72,32 @@ def staged_nest(
         return _sliced(entry, chunks, tiles, sums, staged)
     items = (entry.lanes, SR, SC)
     if not chunks.both:
-        kept = {staged: patch(items, entry.steps, RP, chunks.ahead)}
+        kept = {staged: patch(items, _side_by_side(entry), RP, chunks.ahead)}
         return _whole(entry, chunks, tiles, len(sums), staged, kept)
     if len(sums) > 1:
         raise Refused(f"expected sums of products of two rows, found {len(sums)} nested sums")
     lie = partial(as_it_lies, items, ahead=chunks.ahead, in_flight=chunks.in_flight)
     numbers = sorted(range(len(operands(reduction(e)))), key=lambda n: n != staged)
     along = {n: along_sum(e, n) for n in numbers}
+    if entry.placed:
+        if along[staged] != entry.reads_along:
+            found, wanted = ("steps", "columns") if along[staged] else ("columns", "steps")
+            raise Refused(
+                f"expected an operand with its {wanted} side by side in memory for {entry.name}, "
+                f"found one with its {found} so"
+            )
+        lie = partial(in_blocks, items, ahead=chunks.ahead, in_flight=chunks.in_flight)
     both = {n: lie(along=along[n]) for n in numbers}
     loaded = by_rows(entry, [along[n] for n in reversed(numbers)]) if chunks.by_rows else ()
     return _whole(entry, chunks, tiles, len(sums), staged, both, loaded)
+
+
+def _side_by_side(entry: Entry) -> int:
+    """The number of steps that lie side by side where columns of the instruction `entry` are
+    staged: all of its steps, or those of a piece that it reads itself."""
+    columns = entry.brought[1]
+    held = columns.count(columns.registers)
+    return held if any(p.operand == 1 for p in entry.placed) else entry.steps
 
 
 def _whole(

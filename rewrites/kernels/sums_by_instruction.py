@@ -150,7 +150,7 @@ def _products(
     parted = in_parts(name=entry.name, count=parts.count)
     small: Strategy = by_it
     for _ in kept_products(parts.count)[2:]:
-        small = seq(of_start(small), by_it)
+        small = seq(of_start(small), by_it, attempt(outermost(still_in_lanes())))
     if not apart(t, parts.count):
         return seq(parted, of_start(small), by_it)
     made = seq(of_array(of_part(0, by_it)), of_array(of_part(1, small)), map_inside_view())

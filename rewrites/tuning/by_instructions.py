@@ -43,12 +43,13 @@ def products_by_instructions(p: Program, sums: Sums, grown: Growth) -> Iterator[
 
     `sums` are the lengths of the sums that are left; the steps of an instruction divide the longest
     one of some kernel. The algorithm around them makes numbers and errors grow as `grown` says.
+    Instructions that read operands from local memory themselves have no such forms.
     """
     if {t for param in p.params for t in leaves(param.var.type)} != {FLOAT}:
         return
     shared = (Slices.NONE, Slices.STEPS)
     for name in offered(p):
-        if all(max(found) % MATRIX[name].steps for found in sums):
+        if MATRIX[name].placed or all(max(found) % MATRIX[name].steps for found in sums):
             continue
         kinds = [parts for parts in ways(MATRIX[name], {FLOAT}) if parts is not None]
         for ahead, slices, running, parts in product((0, 1), shared, (False, True), kinds):

@@ -46,6 +46,9 @@ OF_BOTH = replace(
     },
     sides=Sides(pixels=("tx",), channels=("tr", "sr")),
 )
+# Of pixels that an instruction reads from local memory itself, eight lie behind each other, and
+# blocks of eight at equal distances: there are eight in a line of a patch, or whole tiles.
+LINES = (8, 32, 64, 96, 128)
 MOST_SLICES = 4
 # Slices by steps alone are at least two: with one, forms whose sums go on are the same.
 _SLICES = {
@@ -59,6 +62,10 @@ def of_patches(instruction: str, slices: Slices) -> Tuning:
     for which lanes meet the fewest bank conflicts. The tuning is plain data, which can be sent to
     another process."""
     found = {**OF_PATCHES.parameters}
+    if MATRIX[instruction].placed:
+        # It reads eight neighbours of 16 bytes at once, which lie in different banks.
+        found |= {"ty": replace(found["ty"], values=LINES), "rp": replace(found["rp"], values=(0,))}
+        return replace(OF_PATCHES, parameters=found)
     if slices is not Slices.NONE:
         del found["sc"]
         found["p"] = _SLICES[slices]

@@ -68,11 +68,15 @@ def test_an_instruction_whose_lanes_hold_something_else_is_not_listed(
         ("intel_f16", "b.se, b.sf", "b.sf, b.se"),
         ("ldmatrix_x4_bf16", "8 * m + g, t)", "8 * m + t, g)"),
         ("ldmatrix_x2_trans_f16", "2 * t + 1, g / 2", "2 * t, g / 2"),
+        ("wgmma_bf16", "piece * steps + column / 8", "column / 8 * steps + piece"),
+        ("wgmma_f16_across", "column / 8 * columns + 2 * s", "column / 8 * columns + s"),
+        ("wgmma_tf32", "x[2 * piece + 1], 4 * g + s", "x[2 * piece], 4 * g + s"),
     ],
     ids=[
         "lanes exchanged", "columns exchanged", "r and h exchanged", "half a pair", "a step less",
         "a row twice", "steps and columns exchanged", "a byte twice", "two rows twice",
         "two steps exchanged", "lanes and words exchanged", "a step of a row twice",
+        "steps and columns of pieces exchanged", "steps twice", "a row of a sub-group twice",
     ],
 )  # fmt: skip
 def test_an_instruction_that_comes_out_wrong_is_not_listed(

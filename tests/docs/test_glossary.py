@@ -22,13 +22,16 @@ BYTES = "f(a : [char]16, b : [uchar]16) = (dot(a, a), dot(a, b), dot(b, b))"
 SHORT = "f(a : [float]4, b : [float]8) = (dot(a, a), dot(b, b))"
 IN_FLOATS = "f(a : [char]8) = reduce(0.0, (acc, x) -> acc + float(x), a)"
 HALVES = "sums(xs : [[half]64]8) = map(row -> reduce(0h, (acc, x) -> acc + x, row), xs)"
+BFLOATS = """f(a : [[bfloat]32]64, b : [[bfloat]32]64) = map(row -> map(column ->
+  reduce(0.0, (acc, (x, y)) -> acc + float(x) * float(y), zip(row, column)), b), a)"""
 OWN = ("registers", "blocked", "io-optimal", "lift", "matrix", "fused")  # a row for each parameter
 
 
 @cache
 def all_forms() -> tuple[Form, ...]:
     programs = [parse_file(TOP / "examples" / f"{name}.lift") for name in PROGRAMS]
-    every = (*programs, parse(HALVES), parse(BYTES), parse(SHORT), parse(IN_FLOATS))
+    more = (HALVES, BFLOATS, BYTES, SHORT, IN_FLOATS)
+    every = (*programs, *map(parse, more))
     return tuple(f for family in FAMILIES for p in every for f in forms(p, family))
 
 

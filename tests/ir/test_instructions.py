@@ -94,6 +94,32 @@ def test_narrow_operands_lie_in_pairs_as_the_manual_says(name: str) -> None:
             assert divmod(element, sides(layout)[1]) == formula(lane // 4, lane % 4, i)
 
 
+@pytest.mark.parametrize("name", ["wgmma_bf16", "wgmma_f16"])
+def test_a_group_of_four_sub_groups_holds_what_the_manual_says(name: str) -> None:
+    """For each lane and place, the fragments hold the element that the figures of the PTX ISA for
+    `wgmma` with operands of 16 bits give, twice 16 steps behind each other; and a lane's piece of
+    the operand in local memory is a row of eight steps of a core matrix."""
+    for lane, (f, formula) in product(
+        range(128),
+        (
+            (0, lambda w, g, t, i: (i // 8 * 16 + i % 2 + 2 * t + i % 8 // 4 * 8,
+                                    16 * w + g + i // 2 % 2 * 8)),
+            (2, lambda w, g, t, i: (16 * w + g + i // 2 % 2 * 8, 2 * t + i % 2 + i // 4 * 8)),
+        ),
+    ):  # fmt: skip
+        layout = MATRIX[name].fragments[f]
+        for i, element in enumerate(held(layout)[lane]):
+            expected = formula(lane // 32, lane // 4 % 8, lane % 4, i)
+            assert divmod(element, sides(layout)[1]) == expected
+    layout = MATRIX[name].fragments[1]
+    for lane, i in product(range(128), range(8)):
+        assert divmod(held(layout)[lane][i], 32) == (lane // 32 * 8 + i, lane % 32)
+    layout = MATRIX[f"{name}_across"].fragments[1]
+    for lane, i in product(range(128), range(8)):
+        step, column = lane // 32 * 8 + lane % 8, lane // 8 % 4 * 8 + i
+        assert divmod(held(layout)[lane][i], 32) == (step, column)
+
+
 @pytest.mark.parametrize("steps", [16, 32])
 def test_bytes_lie_in_fours_as_the_manual_says(steps: int) -> None:
     """For each lane and place, the fragments hold the element that the formulas of the PTX ISA for
