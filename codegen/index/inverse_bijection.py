@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from codegen.index.atoms import Atom, Quot, Rem, Var
 from codegen.index.index import Index, constant, var
-from codegen.index.substitute import substitute
+from codegen.index.substitute import evaluate, substitute
 
 NAME = "inverse_"
+MOST_ARGUMENTS = 256  # of a bijection that is tried on each
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +24,33 @@ class Digit:
 
 def inverse(f: Callable[[Index], Index], n: int) -> Callable[[Index], Index] | None:
     """The function g with f(g(j)) = j for 0 ≤ j < n, for an f that moves digits of mixed-radix
-    numbers; None for another f."""
+    numbers, or that turns each row of some length by more than the row before; None for another
+    f."""
     i = var(NAME, 0, n - 1)
     image = f(i)
-    for back in (_rotated(image, n), _digits_back(image, n)):
-        if back is not None and substitute(image, {NAME: back(i)}) == i:
+    for back in (_rotated(image, n), _digits_back(image, n), _rows_back(image, n)):
+        if back is not None and _undoes(back(i), image, n):
             return back
+    return None
+
+
+def _undoes(back: Index, image: Index, n: int) -> bool:
+    """True if the index `image` of the index `back` is the argument itself, by its normal form or,
+    for few arguments, one by one."""
+    if substitute(image, {NAME: back}) == var(NAME, 0, n - 1):
+        return True
+    every = ((j, {NAME: evaluate(back, {NAME: j})}) for j in range(n))
+    return n <= MOST_ARGUMENTS and all(evaluate(image, at) == j for j, at in every)
+
+
+def _rows_back(image: Index, n: int) -> Callable[[Index], Index] | None:
+    """The inverse of i // d * d + (i + k (i // d)) % d, which turns each of n // d rows by k places
+    more than the row before."""
+    for atom, _ in image.terms:
+        match atom:
+            case Rem(divisor=d) if n % d == 0 and d < n:
+                k = evaluate(image, {NAME: d}) - d
+                return lambda j: j // d * d + (j - j // d * k) % d
     return None
 
 

@@ -8,6 +8,8 @@ work-items meet if both sides touch one cell, and more than one work-item does.
 # key: x index
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from copy import copy
 from functools import reduce
 from math import prod
 
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 
 from codegen.index.atoms import Var
 from codegen.index.condition import substitute_in
-from codegen.index.index import Index
+from codegen.index.index import Index, summed
 from codegen.index.substitute import substitute
 from codegen.proof.accesses import Access, Where
 from codegen.proof.collision import Collision, Values
@@ -31,6 +33,9 @@ def never_meet(collision: Collision) -> bool:
     """True if every value was tried and the two work-items never met in a cell."""
     a, b = collision.meeting.a.access, collision.meeting.b.access
     sides = (_Side(a, collision.left, collision.apart), _Side(b, collision.right, collision.apart))
+    agreed = [side.agreed(sides[0].variables.keys() & sides[1].variables.keys()) for side in sides]
+    if agreed[0] == agreed[1]:
+        sides = (sides[0].without(agreed[0]), sides[1].without(agreed[1]))
     most = max(side.cells for side in sides)
     if a is not b and most <= MOST_APART and _apart(*sides):
         return True
@@ -89,8 +94,27 @@ class _Side:
         self.given = [substitute(x, values) for x in where.given]
         self.denied = [substitute_in(c, values).parts for c in where.denied]
         self.items = [values[name] for name in apart]
+        self.variables = self.found()
+
+    def found(self) -> dict[str, Var]:
+        """The variables that the side depends on."""
         parts = [part for parts in self.denied for part in parts]
-        self.variables = variables_of((*self.place, *self.given, *parts, *self.items))
+        return variables_of((*self.place, *self.given, *parts, *self.items))
+
+    def agreed(self, shared: AbstractSet[str]) -> list[Index]:
+        """The parts of the side's place that depend on the `shared` variables alone."""
+        return [summed(tuple([t for t in x.terms if t[0].names <= shared]), 0) for x in self.place]
+
+    def without(self, agreed: Sequence[Index]) -> "_Side":
+        """The side with its place less what both sides have `agreed` on, and without guards on what
+        neither its place nor its work-items depend on: if anything, it touches more cells."""
+        side = copy(self)
+        side.place = [x - part for x, part in zip(self.place, agreed, strict=True)]
+        names = frozenset[str]().union(*(x.names for x in (*side.place, *side.items)))
+        side.given = [x for x in self.given if x.names & names]
+        side.denied = [c for c in self.denied if any(part.names & names for part in c)]
+        side.variables = side.found()
+        return side
 
     @property
     def cells(self) -> float:

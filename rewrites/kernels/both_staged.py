@@ -101,8 +101,9 @@ def as_it_lies(items: Items, along: bool, ahead: int, in_flight: bool) -> Strate
             return seq(join_open(), of_array(run))(e)
         numbers = BYTES_AT_ONCE // _bytes(e)
         by = _turns(along, numbers)
-        kept = seq(copy(), in_rounds(items), to_local(ahead=ahead, in_flight=in_flight))
-        turned = seq(turn_inner(n=PIECES, by=by, level=1), of_array(flattened(2, kept)))
+        copied = of_array(of_array(seq(copy(), in_rounds(items))))
+        kept = seq(copied, to_local(ahead=ahead, in_flight=in_flight))
+        turned = seq(turn_inner(n=PIECES, by=by, level=1), of_array(kept))
         blocks = seq(split_open(k=PIECES * PIECES), of_array(turned))
         pieces = seq(copy(), vectorize_map(v=numbers), of_array(seq(map_identity(), blocks)))
         if along:
