@@ -1,6 +1,8 @@
 """Tests of the forms of the family `matrix` whose groups stage both operands of a product as they
 lie in memory: right, proved, in vectors, without bank conflicts."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -82,6 +84,22 @@ def test_results_of_a_lane_that_lie_together_are_stored_together() -> None:
     stores = [line.strip() for line in kernel.text.splitlines() if "out_[" in line]
     assert stores
     assert all(line.startswith("*(__global float2 *)&out_[") for line in stores)
+
+
+def test_neighbours_copy_neighbours_and_write_turned_lines() -> None:
+    """Of eight lanes each reads the piece behind that of the lane before; of 64, eight write lines
+    that are turned. Long sums are proved like short ones."""
+    p = product("bfloat", 128, 128, 8192)
+    words = "mma-bf16 patch two-ahead both in-flight by-rows"
+    generated = made(p, words, tr=2, sr=2, sc=2, tx=64, k=2)
+    assert all(prove(kernel).ok for kernel in generated.kernels)
+    assert all(proof.ok for proof in prove_texts(generated.plan))
+    text = generated.plan.kernels[0].text
+    (source,), (target,) = (
+        re.findall(rf"int {x} = (.*);", text) for x in ("a_base", "a_tile_base")
+    )
+    assert "% 8" not in source
+    assert "% 8" in target
 
 
 def test_staged_chunks_leave_nothing_free() -> None:
