@@ -113,7 +113,8 @@ def test_staged_chunks_leave_nothing_free() -> None:
 @pytest.mark.parametrize("t", INSTRUCTIONS)
 def test_lanes_wait_for_no_bank(t: str, turned: str) -> None:
     p = product(t, 256, 256, 64, turned=turned)
-    for words in (f"{INSTRUCTIONS[t]} patch {more}".strip() for more in ("both", "both by-rows")):
+    ways = ("both", "both by-rows", "ahead both in-flight step-ahead by-rows")
+    for words in (f"{INSTRUCTIONS[t]} patch {more}" for more in ways):
         for k in (1, 2, 4) if (t, turned) != ("float", "a") or "by-rows" not in words else ():
             assert bank_conflicts(made(p, words, tr=2, sr=2, sc=2, tx=64, k=k)) == 0
 
