@@ -24,11 +24,10 @@ class Digit:
 
 def inverse(f: Callable[[Index], Index], n: int) -> Callable[[Index], Index] | None:
     """The function g with f(g(j)) = j for 0 ≤ j < n, for an f that moves digits of mixed-radix
-    numbers, or that turns each row of some length by more than the row before; None for another
-    f."""
+    numbers, or that undoes itself; None for another f."""
     i = var(NAME, 0, n - 1)
     image = f(i)
-    for back in (_rotated(image, n), _digits_back(image, n), _rows_back(image, n)):
+    for back in (_rotated(image, n), _digits_back(image, n), f):
         if back is not None and _undoes(back(i), image, n):
             return back
     return None
@@ -41,17 +40,6 @@ def _undoes(back: Index, image: Index, n: int) -> bool:
         return True
     every = ((j, {NAME: evaluate(back, {NAME: j})}) for j in range(n))
     return n <= MOST_ARGUMENTS and all(evaluate(image, at) == j for j, at in every)
-
-
-def _rows_back(image: Index, n: int) -> Callable[[Index], Index] | None:
-    """The inverse of i // d * d + (i + k (i // d)) % d, which turns each of n // d rows by k places
-    more than the row before."""
-    for atom, _ in image.terms:
-        match atom:
-            case Rem(divisor=d) if n % d == 0 and d < n:
-                k = evaluate(image, {NAME: d}) - d
-                return lambda j: j // d * d + (j - j // d * k) % d
-    return None
 
 
 def _rotated(image: Index, n: int) -> Callable[[Index], Index] | None:

@@ -128,7 +128,7 @@ class _Rotation:
             to = (k * len(parts.steps) + n) % 2
             first, *rest = self.products(parts.steps[n - 1], 1 - to)
             slots.extend([(*self.loaded(step, i, to), first), *((s,) for s in rest)])
-        waits = [s for s in parts.front if not _begins(s)]
+        waits = [s for s in parts.front if isinstance(s, Barrier | Await)]
         copies = [*_copies(parts.front, ALWAYS, {self.loop.var: i})]
         return block([*waits, *_between(slots, copies), *parts.end])
 
@@ -266,14 +266,10 @@ def _parted(body: Block) -> tuple[list[Statement], list[Statement], list[Stateme
 
 def _is_front(s: Statement) -> bool:
     if isinstance(s, Store):
-        return s.begun
+        return s.memory.space is Space.LOCAL
     if isinstance(s, For | If):
         return all(map(_is_front, s.body.statements))
     return isinstance(s, Barrier | Await)
-
-
-def _begins(s: Statement) -> bool:
-    return any(isinstance(each, Store) and each.begun for each in statements(s))
 
 
 def _steps(sums: Block) -> list[Step]:
@@ -310,7 +306,7 @@ def _where(condition: Condition, s: Store, turns: Turns) -> Statement:
         return s
     ours = frozenset[str]().union(*(as_index(i).names for i in turns.values()))
     ranges = [bounds(condition, var(name, 0, None)) for name in condition.names]
-    if not condition.names <= ours or any(low == high for low, high in ranges):
+    if not s.begun or not condition.names <= ours or any(low == high for low, high in ranges):
         return If(condition, Block((s,)))
     match s.value:
         case Repack():

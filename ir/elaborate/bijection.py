@@ -26,12 +26,17 @@ def stride(s: Size, n: Size) -> Lam:
     )
 
 
-def turned(n: int, by: int) -> Lam:
-    """The function from place j of row i, in rows of n, to place (j + by · i) % n of that row."""
+def crossed(n: int, by: int) -> Lam:
+    """The function from place j of row i, in rows of n, a power of two, to the place in that row
+    whose binary digits are those of j and of by · i added without carries. It undoes itself."""
     i = Var("i", INT)
     row = Binary("/", i, _int(n))
-    place = Binary("%", Binary("+", i, Binary("*", _int(by), row)), _int(n))
-    return Lam(i, Binary("+", Binary("*", row, _int(n)), place))
+    place: Expr = Binary("*", row, _int(n))
+    for digit in (1 << k for k in range(n.bit_length() - 1)):
+        theirs = Binary("/", Binary("*", _int(by), row), _int(digit))
+        added = Binary("%", Binary("+", Binary("/", i, _int(digit)), theirs), _int(2))
+        place = Binary("+", place, Binary("*", _int(digit), added))
+    return Lam(i, place)
 
 
 def _text(e: Expr) -> str:

@@ -19,7 +19,7 @@ from rewrites.engine.strategy import remembered, seq
 from rewrites.kernels.work_group import Items, flattened, in_rounds
 from rewrites.laws.lower import copy, to_local
 from rewrites.laws.vectors import vectorize_map
-from rewrites.laws.views import join_open, map_identity, split_inner, split_open, turn_inner
+from rewrites.laws.views import cross_inner, join_open, map_identity, split_inner, split_open
 from rewrites.nest.dimensions import operands, reduction
 from rewrites.nest.labels import labels
 from rewrites.nest.named_views import reordered
@@ -90,21 +90,21 @@ def as_it_lies(items: Items, along: bool, ahead: int, in_flight: bool) -> Strate
     used; if `in_flight`, by copies that are begun and awaited.
 
     A line is eight pieces of 16 bytes: of rows of steps, behind each other, or of the rows or
-    columns of a step. Each of eight lines behind each other has its pieces turned by more than the
-    one before (`turn_inner`). So neighbouring work-items write neighbouring pieces, and lanes that
-    read a piece of eight rows, or the same piece of several steps, read all banks; nothing is left
-    free.
+    columns of a step. The pieces of each of eight lines behind each other are exchanged in another
+    way (`cross_inner`). So neighbouring work-items read neighbours and write one line, and lanes
+    that read a piece of eight rows, or the same piece of several steps, read all banks; nothing is
+    left free. Two pieces that lie in one sector of memory stay beside each other.
     """
 
     def run(e: Expr) -> Rewritten | None:
         if depth(type_of(e)) > 2:
             return seq(join_open(), of_array(run))(e)
         numbers = BYTES_AT_ONCE // _bytes(e)
-        by = _turns(along, numbers)
+        by = _crossed_by(along, numbers)
         copied = of_array(of_array(seq(copy(), in_rounds(items))))
         kept = seq(copied, to_local(ahead=ahead, in_flight=in_flight))
-        turned = seq(turn_inner(n=PIECES, by=by, level=1), of_array(kept))
-        blocks = seq(split_open(k=PIECES * PIECES), of_array(turned))
+        exchanged = seq(cross_inner(n=PIECES, by=by, level=1), of_array(kept))
+        blocks = seq(split_open(k=PIECES * PIECES), of_array(exchanged))
         pieces = seq(copy(), vectorize_map(v=numbers), of_array(seq(map_identity(), blocks)))
         if along:
             return flattened(2, pieces)(e)
@@ -144,9 +144,9 @@ def in_blocks(items: Items, along: bool, ahead: int, in_flight: bool) -> Strateg
     return run
 
 
-def _turns(along: bool, numbers: int) -> int:
-    """The pieces by which a line is turned more than the one before. Lanes that load floats of
-    steps by themselves read two pieces of each step; else one piece of each line is read."""
+def _crossed_by(along: bool, numbers: int) -> int:
+    """The number that lines are exchanged by. Lanes that load floats of steps by themselves read
+    two pieces of each step, which stay together; else one piece of each line is read."""
     return 2 if not along and numbers == 4 else 1
 
 

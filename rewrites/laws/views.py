@@ -29,7 +29,7 @@ from ir.core.size import Size, round_up, same
 from ir.core.terms import apply, children, free, lam, once, pattern_value, variables
 from ir.core.type_rules import elem_of, type_of
 from ir.core.types import Array, Scalar, Type, depth, leaves
-from ir.elaborate.bijection import turned
+from ir.elaborate.bijection import crossed
 from rewrites.analysis.binder_names import element_of, joined, name_of, parts_of
 from rewrites.analysis.folds import number
 from rewrites.analysis.size_signs import divides
@@ -358,19 +358,19 @@ def _sorting(order: list[int]) -> list[int]:
     return swaps
 
 
-@rule("id  =  map^level (reorder (turned n −by)) . map^level (reorder (turned n by))")
-def turn_inner(e: Expr, n: Size, by: Size, level: Size) -> Expr | None:
-    """The arrays `level` dimensions inside e, seen as rows of n, have each row turned by `by`
-    places more than the row before, and turned back again."""
+@rule("id  =  map^level (reorder (crossed n by)) . map^level (reorder (crossed n by))")
+def cross_inner(e: Expr, n: Size, by: Size, level: Size) -> Expr | None:
+    """The arrays `level` dimensions inside e, seen as rows of n, have the places of each row
+    exchanged as its number times `by` says, and exchanged back again."""
     assert isinstance(level, int)
     row = _row(type_of(e), level)
     if not isinstance(n, int) or not isinstance(by, int) or row is None:
         return None
-    if not isinstance(row.size, int) or row.size % n:
+    if not isinstance(row.size, int) or row.size % n or n & (n - 1):
         return None
-    there, back = turned(n, by), turned(n, -by % n)
-    inner = beneath_maps(level, lambda r: Reorder(there, r), e)
-    return beneath_maps(level, lambda r: Reorder(back, r), inner)
+    f = crossed(n, by)
+    inner = beneath_maps(level, lambda r: Reorder(f, r), e)
+    return beneath_maps(level, lambda r: Reorder(f, r), inner)
 
 
 @rule("reorder id  =  id")

@@ -9,18 +9,23 @@ from codegen.index.inverse_bijection import inverse
 from codegen.index.substitute import evaluate
 
 
-def turned(d: int, k: int) -> Callable[[Index], Index]:
-    return lambda i: i // d * d + (i + i // d * k) % d
+def crossed(by: int) -> Callable[[Index], Index]:
+    """Rows of eight whose places are exchanged as digits of the row's number say."""
+
+    def f(i: Index) -> Index:
+        added = [(i // digit + i // 8 * by // digit) % 2 * digit for digit in (1, 2, 4)]
+        return i // 8 * 8 + added[0] + added[1] + added[2]
+
+    return f
 
 
 FUNCTIONS: dict[str, tuple[int, Callable[[Index], Index]]] = {
     "backwards": (12, lambda i: i * -1 + 11),
     "digits exchanged": (12, lambda i: i % 4 * 3 + i // 4),
     "turned as a whole": (12, lambda i: (i + 5) % 12),
-    "rows turned by one more": (64, turned(8, 1)),
-    "rows turned back": (64, turned(8, 7)),
-    "rows turned by two more": (48, turned(8, 2)),
-    "few rows": (12, turned(6, 5)),
+    "rows crossed by one": (64, crossed(1)),
+    "rows crossed by two": (48, crossed(2)),
+    "rows crossed by three": (16, crossed(3)),
 }
 
 

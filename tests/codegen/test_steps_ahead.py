@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,12 +38,12 @@ f(rows : [[float]64]4) =
 """
 
 
-def product(t: str, steps: int) -> Program:
+def product(t: str, steps: int, rows: int = 32, columns: int = 64) -> Program:
     wide, result, _ = WIDE[t]
     return parse(
         f"product(a : [[{t}]K]M, b : [[{t}]N]K) = map(row -> map(column -> {result}(reduce(0.0, "
         f"(acc, (x, y)) -> acc + {wide}(x) * {wide}(y), zip(row, column))), transpose(b)), a) "
-        f"where M = 32, N = 64, K = {steps}"
+        f"where M = {rows}, N = {columns}, K = {steps}"
     )
 
 
@@ -55,8 +56,9 @@ def made(p: Program, t: str, ahead: str, k: int, more: str = "step-ahead") -> Ge
     return generate(bound(low.program, point), max_work_group=1024)
 
 
-CASES = {
+CASES: dict[str, tuple[Any, ...]] = {
     "an even number of steps a turn": ("float", "two-ahead", 2, 48),
+    "a group beyond the edges": ("float", "ahead", 1, 32, 24, 40),
     "turns by twos": ("bfloat", "two-ahead", 1, 64),
     "a turn behind turns by twos": ("bfloat", "ahead", 1, 48),
     "one turn by two": ("float", "ahead", 1, 16),
@@ -66,8 +68,8 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_products_are_right_for_any_number_of_steps(session: Session, case: str) -> None:
-    t, ahead, k, steps = CASES[case]
-    p = product(t, steps)
+    t, ahead, k, *sizes = CASES[case]
+    p = product(t, *sizes)
     generated = made(p, t, ahead, k)
     assert all(prove(kernel).ok for kernel in generated.kernels)
     assert all(proof.ok for proof in prove_texts(generated.plan))

@@ -86,9 +86,9 @@ def test_results_of_a_lane_that_lie_together_are_stored_together() -> None:
     assert all(line.startswith("*(__global float2 *)&out_[") for line in stores)
 
 
-def test_neighbours_copy_neighbours_and_write_turned_lines() -> None:
-    """Of eight lanes each reads the piece behind that of the lane before; of 64, eight write lines
-    that are turned. Long sums are proved like short ones."""
+def test_neighbours_copy_neighbours_and_exchange_the_pieces_of_a_line() -> None:
+    """Work-items read pieces in the order of memory, and write them as digits of their lines say.
+    Long sums are proved like short ones."""
     p = product("bfloat", 128, 128, 8192)
     words = "mma-bf16 patch two-ahead both in-flight by-rows"
     generated = made(p, words, tr=2, sr=2, sc=2, tx=64, k=2)
@@ -98,8 +98,8 @@ def test_neighbours_copy_neighbours_and_write_turned_lines() -> None:
     (source,), (target,) = (
         re.findall(rf"int {x} = (.*);", text) for x in ("a_base", "a_tile_base")
     )
-    assert "% 8" not in source
-    assert "% 8" in target
+    assert "% 2" not in source
+    assert "% 2" in target
 
 
 def test_staged_chunks_leave_nothing_free() -> None:

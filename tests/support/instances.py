@@ -715,8 +715,8 @@ def room_inner(g: Terms) -> Instance:
     return xs, {**level, "n": g.size(0, 3)}
 
 
-def turn_inner(g: Terms) -> Instance:
-    level, n, rows = g.rng.randrange(3), g.rng.randint(1, 4), g.rng.randint(1, 4)
+def cross_inner(g: Terms) -> Instance:
+    level, n, rows = g.rng.randrange(3), g.rng.choice((1, 2, 4)), g.rng.randint(1, 4)
     t = Array(g.type(), n * rows)
     for _ in range(level):
         t = Array(t, g.size())
@@ -1230,7 +1230,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     views.transpose_open: plain(rows),
     views.transpose_inner: transpose_inner,
     views.room_inner: room_inner,
-    views.turn_inner: turn_inner,
+    views.cross_inner: cross_inner,
     zips.split_zip: plain(split_zip),
     views.reorder_nothing: plain(lambda g: Reorder(identity(INT), g.xs())),
     slides.tile_slide: tile_slide,

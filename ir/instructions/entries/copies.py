@@ -1,7 +1,8 @@
 """Copies from global to local memory that go on beside what follows, until they are awaited:
 `cp.async` of NVIDIA's devices from compute capability 8.0 on, of 4, 8 or 16 bytes.
 
-Those of 16 bytes go past the first-level cache (`.cg`), which narrower ones may not."""
+All go through the first-level cache: groups on one multiprocessor read the same rows and columns of
+products, and on an H200 copies of 16 bytes that go past that cache (`.cg`) took longer."""
 
 from ir.instructions.entry import Copying
 from ir.instructions.mma import NVIDIA
@@ -12,7 +13,7 @@ LATER = (1, 2)  # groups that may be left under way
 _FUNCTION = """
 inline void copy_N(__local void *to, const __global void *from, int bytes)
 {
-  asm volatile("cp.async.CACHE.shared.global [%0], [%1], N, %2;"
+  asm volatile("cp.async.ca.shared.global [%0], [%1], N, %2;"
                : : "r"((uint)(size_t)to), "l"(from), "r"(bytes) : "memory");
 }
 #define COPY_N(to, from) copy_N(&(to), &(from), N)
@@ -39,10 +40,7 @@ _AT_ONCE = """
 
 
 def _each(text: str, numbers: tuple[int, ...] = WIDTHS) -> str:
-    return "\n".join(
-        text.strip().replace("CACHE", "cg" if n == 16 else "ca").replace("N", str(n))
-        for n in numbers
-    )
+    return "\n".join(text.strip().replace("N", str(n)) for n in numbers)
 
 
 COPIES = Copying(
