@@ -294,7 +294,8 @@ def _copies(front: Iterable[Statement], where: Condition, turns: Turns) -> Itera
             case Store(_, index, value, half) if where != NEVER:
                 half = None if half is None else substitute(half, turns)
                 e, at = substituted(value, turns), substitute(index, turns)
-                yield _where(where, replace(s, index=at, value=e, half=half), turns)
+                past = replace(s, index=at, value=e, half=half, past=s.begun)
+                yield _where(where, past, turns)
 
 
 def _where(condition: Condition, s: Store, turns: Turns) -> Statement:

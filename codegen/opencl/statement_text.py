@@ -39,6 +39,7 @@ from codegen.tree.statements import (
     kind_of,
 )
 from ir.core.types import BYTES
+from ir.instructions.entries.copies import PAST
 from ir.instructions.local_writes import ORDERED_BARRIER
 
 AWAIT, PLAIN = "AWAIT_COPIES", "barrier"
@@ -278,7 +279,7 @@ class Writer:
         if text is None:
             return
         if s.begun:
-            text = _begun(text, kind_of(s.value))
+            text = _begun(text, kind_of(s.value), s.past)
         if s.memory in self.registers:
             cell = text[: text.index(" ")]
             if "." in cell:
@@ -288,14 +289,16 @@ class Writer:
         self.line(depth, text)
 
 
-def _begun(text: str, kind: Kind) -> str:
-    """The text of an assignment as that of a copy which is begun there, of a value of a kind; the
-    text itself where it stores zeros (the number is never one of an array), or stores or loads
-    vectors by functions, which are given no addresses."""
+def _begun(text: str, kind: Kind, past: bool) -> str:
+    """The text of an assignment as that of a copy which is begun there, of a value of a kind, and
+    goes `past` the first-level cache or not. It is the text itself where it stores zeros (the
+    number is never one of an array), or stores or loads vectors by functions, which are given no
+    addresses."""
     to, _, given = text.removesuffix(";").partition(" = ")
     if not given or ZERO.fullmatch(given) or "vload" in given or "vstore" in to:
         return text
-    copy = f"COPY_{BYTES[kind.scalar] * kind.width}"
+    size = BYTES[kind.scalar] * kind.width
+    copy = f"COPY_{size}{'_PAST' * (past and size in PAST)}"
     if " ? " not in given:
         return f"{copy}({to}, {given});"
     test, _, rest = given.removeprefix("(").removesuffix(")").partition(" ? ")

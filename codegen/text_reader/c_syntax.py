@@ -176,7 +176,8 @@ class Assign:
 @distinct
 class Begin:
     """The statement COPY_N(target, value); which begins a copy of N bytes; or, with a test,
-    COPY_N_OR_ZERO(target, test, value); which copies zeros where the test fails."""
+    COPY_N_OR_ZERO(target, test, value); which copies zeros where the test fails. COPY_N_PAST does
+    the same past the first-level cache."""
 
     bytes: int
     target: "Target"

@@ -43,7 +43,7 @@ from ir.instructions.local_writes import ORDERED_BARRIER
 EXTENSIONS = frozenset({"#pragma OPENCL EXTENSION cl_khr_fp16 : enable"})
 UNROLL = "#pragma unroll"
 BARRIERS = {"barrier": False, ORDERED_BARRIER: True}  # and whether local writes are ordered before
-_COPY = re.compile(r"COPY_(\d+)(_OR_ZERO)?")
+_COPY = re.compile(r"COPY_(\d+)(?:_PAST)?(_OR_ZERO)?")
 _STORE = re.compile(r"vstore(?:(\d+)|_half(\d*)_rte)")
 
 
@@ -281,7 +281,8 @@ def vector_store(tokens: Tokens) -> StoreVector:
 
 
 def copy_begun(tokens: Tokens) -> Begin:
-    """The next statement, COPY_N(target, value); or COPY_N_OR_ZERO(target, test, value);"""
+    """The next statement, COPY_N(target, value); or COPY_N_OR_ZERO(target, test, value); or the
+    same of COPY_N_PAST."""
     line = tokens.line
     word = _COPY.fullmatch(tokens.take())
     assert word is not None

@@ -222,13 +222,15 @@ class Declare:
 @frozen
 class Store:
     """The store memory[half][index …] = value, as wide as the value. If it is `begun`, a copy to
-    local memory, it may happen at any time until the work-item awaits it."""
+    local memory, it may happen at any time until the work-item awaits it; and if it goes `past` the
+    first-level cache, what it copies is not kept there."""
 
     memory: Memory
     index: Index
     value: Value
     half: Index | None = None
     begun: bool = False
+    past: bool = False
 
 
 @frozen
