@@ -1,16 +1,17 @@
 """The yardstick: a kernel of fixed work, timed between measurements: it shows a machine's pace."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime.devices import Device
 from codegen.runtime.session import Session
-from explore.measure.back_to_back import Batches
 
 TRIPS, CHAINS = 512, 10
 GROUP = 64
-READING_NS = 2e6  # a reading takes at least so long: of a quick kernel it has several launches
-MOST = 64  # launches of a reading
+READING_NS = 2e6  # launches of a reading take at least so long
+FEW, MOST = 3, 64  # launches of a reading
 
 
 def fmas(width: int) -> str:
@@ -80,19 +81,31 @@ def inputs_of(plan: Plan) -> dict[str, np.ndarray]:
 
 
 class Yardstick:
-    """The yardstick made ready on a device."""
+    """The yardstick made ready on a device.
 
-    def __init__(self, series: Batches, parts: int) -> None:
-        series.warm()
-        self._series, self._parts = series, parts
-        self._count = int(min(MOST, max(1, -(-READING_NS // series.batch(2)))))
+    A reading is the middle one of several launches by the device's clock: a process that takes a
+    core of ours, or wakes us late, hits some of them and says nothing of the device's pace, while a
+    device that is slow slows them all.
+    """
+
+    def __init__(self, middle_ns: Callable[[int], float], parts: int) -> None:
+        """The yardstick whose work takes `parts` launches, of which `middle_ns` times any number
+        for the middle one's time."""
+        self._middle_ns, self._parts = middle_ns, parts
+        self._count = int(min(MOST, max(FEW, -(-READING_NS // middle_ns(FEW)))))
 
     @staticmethod
     def on(session: Session) -> "Yardstick":
         """The yardstick on the device of a session."""
         plan = plan_of(session.device)
-        return Yardstick(session.build(plan).series(inputs_of(plan)), parts_of(session.device))
+        inputs, built = inputs_of(plan), session.build(plan)
+        there = session.copies(inputs)
+
+        def middle_ns(count: int) -> float:
+            return built.time(inputs, count, warmup=1, turns=there).median_ns
+
+        return Yardstick(middle_ns, parts_of(session.device))
 
     def reading(self) -> float:
         """The nanoseconds that the yardstick's work takes now."""
-        return self._parts * self._series.batch(self._count)
+        return self._parts * self._middle_ns(self._count)
