@@ -5,6 +5,7 @@ Key: x y indices, k l coefficients, c constant, d divisor, q quotient.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ def quotient(x: Index, d: int) -> Index:
     (g·x + y) // (g·d) = x // d         if 0 ≤ y < g
     (x // a + y) // d = (x + a·y) // (a·d)
     (x % (a·d)) // d = (x // d) % a
+    (k·(x // a) + l·x + y) // d = m·(x // a)    if k + l·a = m·d and 0 ≤ l·(x % a) + y < d
     """
     if d == 1:
         return x
@@ -43,6 +45,10 @@ def quotient(x: Index, d: int) -> Index:
     match x.terms:
         case ((Rem(index=y, divisor=m), 1),) if m % d == 0 and x.constant == 0:
             return remainder(quotient(y, d), m // d)
+    for outer, rest in _digits(x, d):
+        block = _block(rest, d)
+        if block is not None:
+            return outer + block
     return sums.from_atom(quot(x, d))
 
 
@@ -53,6 +59,7 @@ def remainder(x: Index, d: int) -> Index:
     (d·x + y) % d = y % d
     (g·x + y) % (g·d) = g·(x % d) + y    if 0 ≤ y < g
     (k·(x % m) + y) % d = (k·x + y) % d  if d divides k·m
+    (k·(x // a) + l·x + y) % d = l·(x % a) + y    if d divides k + l·a and 0 ≤ l·(x % a) + y < d
     """
     if d == 1:
         return sums.constant(0)
@@ -68,7 +75,26 @@ def remainder(x: Index, d: int) -> Index:
     for atom, k in x.terms:
         if isinstance(atom, Rem) and k * atom.divisor % d == 0:
             return remainder(_without(atom.key, x) + k * atom.index, d)
+    for _, rest in _digits(x, d):
+        block = _block(rest, d)
+        if block is not None:
+            return sums.shifted(rest, -d * block)
     return sums.from_atom(rem(x, d))
+
+
+def _digits(x: Index, d: int) -> Iterator[tuple[Index, Index]]:
+    """The pairs (m·(y // a), l·(y % a) + z), one for each variable y with x = k·(y // a) + l·y + z
+    and k + l·a = m·d: then x = d·m·(y // a) + l·(y % a) + z."""
+    held = {atom.key: l for atom, l in x.terms}
+    for atom, k in x.terms:
+        if not isinstance(atom, Quot) or atom.index.constant or len(atom.index.terms) != 1:
+            continue
+        ((y, once),) = atom.index.terms
+        l = held.get(y.key, 0)
+        if once == 1 and l and (k + l * atom.divisor) % d == 0:
+            fine = sums.from_atom(rem(atom.index, atom.divisor)) * l
+            outer = sums.from_atom(atom) * ((k + l * atom.divisor) // d)
+            yield outer, _without(y.key, _without(atom.key, x)) + fine
 
 
 def _block(x: Index, d: int) -> int | None:

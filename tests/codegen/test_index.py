@@ -455,6 +455,7 @@ def laws(a: int, b: int, d: int, g: int, k: int, s: int) -> list[Law]:
     m, ab, gd = 6, a * b, g * d
     in_block = z3.And(d * Q <= X, d * Q + d > X)
     in_grain = z3.And(Y >= 0, g > Y)
+    in_digits, times = z3.And(g * (X % a) + Y >= 0, d > g * (X % a) + Y), m * d - g * a
     return [
         Law("x // d = q", in_block, X / d == Q),
         Law("(d·x + y) // d = x + y // d", None, (d * X + Y) / d == X + Y / d),
@@ -463,6 +464,16 @@ def laws(a: int, b: int, d: int, g: int, k: int, s: int) -> list[Law]:
             "(x // a + y) // d = (x + a·y) // (a·d)", None, (X / a + Y) / d == (X + a * Y) / (a * d)
         ),
         Law("(x % (a·d)) // d = (x // d) % a", None, (X % (a * d)) / d == (X / d) % a),
+        Law(
+            "(k·(x // a) + l·x + y) // d = m·(x // a)",
+            in_digits,
+            (times * (X / a) + g * X + Y) / d == m * (X / a),
+        ),
+        Law(
+            "(k·(x // a) + l·x + y) % d = l·(x % a) + y",
+            in_digits,
+            (times * (X / a) + g * X + Y) % d == g * (X % a) + Y,
+        ),
         Law("x % d = x − q·d", in_block, X % d == X - d * Q),
         Law("(d·x + y) % d = y % d", None, (d * X + Y) % d == Y % d),
         Law("(g·x + y) % (g·d) = g·(x % d) + y", in_grain, (g * X + Y) % gd == g * (X % d) + Y),
@@ -533,7 +544,7 @@ def test_every_law_of_the_doc_strings_is_among_the_proved() -> None:
         for line in (module.__doc__ or "").splitlines()[1:]
         if " = " in line
     ]
-    assert len(stated) == 11
+    assert len(stated) == 13
     assert set(stated) <= proved
     for function, text in [
         (minimum, "min(x, y) = x"),
@@ -564,6 +575,14 @@ def test_a_remainder_stays_where_nothing_bounds_the_summand() -> None:
         assert x == (c + i + K * M) % (K + M)
         assert variables(x) == {"i"}
         assert {evaluate(x, {"i": v}) for v in range(12)} == set(range(K + M))
+
+
+def test_a_quotient_is_found_beside_its_own_dividend() -> None:
+    """As where the lanes of four sub-groups hold rows in two halves."""
+    lane = var("lane", 0, 127)
+    assert (lane // 32 * 32 + lane + 32) // 64 == lane // 32
+    assert (lane // 32 * 32 + lane + 32) % 64 == lane % 32 + 32
+    assert (lane // 4 * 12 + lane + 12 + 16 * i) // 16 == lane // 4 + i
 
 
 def test_a_quotient_stays_where_truncation_would_change_it() -> None:
