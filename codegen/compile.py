@@ -13,6 +13,7 @@ from codegen.emit.write_places import NOWHERE, Cell, Place, laid, view_of
 from codegen.kernel_facts import MOST_STATEMENTS, Facts, facts, refuse_too_large
 from codegen.memory.barriers import with_barriers
 from codegen.memory.copied_variables import without_copied_variables
+from codegen.memory.early_barriers import with_early_barriers
 from codegen.memory.loaded_together import with_neighbours_loaded
 from codegen.memory.local_buffers import with_shared_locals
 from codegen.memory.narrow_reals import computed_as_floats
@@ -167,7 +168,7 @@ def _emitted(
         work.groups,
         body,
     )
-    return with_barriers(with_shared_locals(without_unread_memory(kernel)))
+    return with_early_barriers(with_barriers(with_shared_locals(without_unread_memory(kernel))))
 
 
 def _plan(

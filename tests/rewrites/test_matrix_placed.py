@@ -97,6 +97,17 @@ def test_convolutions_are_right(session: Session, words: str, point: dict[str, i
     session_right(session, parse(PADDED), words, tr=1, sr=1, sc=1, tp=1, rp=0, **point)
 
 
+def test_a_barrier_stands_before_what_is_loaded_ahead() -> None:
+    """Before it, work-items would wait for these loads to order what they wrote."""
+    p = parse(PADDED.replace("32]", "64]"))
+    (form,) = (f for f in forms(p, "matrix") if f.name == "wgmma-tf32 patch relaid ahead")
+    point = {"tr": 1, "sr": 1, "sc": 1, "tx": 4, "ty": 8, "tp": 1, "k": 1, "rp": 0}
+    made = generate(bound(lower(p, form).program, point), max_work_group=1024)
+    text = made.plan.kernels[-1].text
+    turn = text[text.index("for (") :]
+    assert turn.index("ORDERED_BARRIER(") < turn.index("next_")
+
+
 def test_their_points_are_whole_groups_of_lanes() -> None:
     p = parse(PADDED)
     for words in ("wgmma-bf16 patch relaid parts", "wgmma-bf16 patch relaid ahead parts spelled"):
