@@ -4,7 +4,8 @@ A turn of such a loop meets the other work-items at a barrier, begins copies for
 then goes over the steps of a chunk in local memory. In the loop that is made of it, the products of
 a step come after the loads of the next one: those of a chunk's last step after the barrier of the
 next turn, and after the loads of its first step. So no work-item waits for a load alone, neither
-between steps nor after a barrier. Copies are begun one by one between products, not all at once.
+between steps nor after a barrier. Copies are begun one by one between products, not all at once,
+and in the first half of a turn.
 
 Two sets of registers take turns. The one that the products of the first turn read begins with
 zeros: what a matrix instruction makes of zeros is the sum that it is given.
@@ -323,10 +324,12 @@ def _where(condition: Condition, s: Store, turns: Turns) -> Statement:
 def _between(
     slots: Sequence[tuple[Statement, ...]], copies: Sequence[Statement]
 ) -> list[Statement]:
-    """The statements of all slots, with copies behind them in equal distances."""
-    done, n = list[Statement](), len(copies)
+    """The statements of all slots, with copies behind those of the first half, in equal distances:
+    what is begun late may be awaited long."""
+    done, n, half = list[Statement](), len(copies), max(1, len(slots) // 2)
     for k, slot in enumerate(slots):
-        done.extend([*slot, *copies[n * k // len(slots) : n * (k + 1) // len(slots)]])
+        here = copies[n * k // half : n * (k + 1) // half] if k < half else ()
+        done.extend([*slot, *here])
     return done
 
 
