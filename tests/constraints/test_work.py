@@ -203,6 +203,21 @@ def test_what_is_made_in_pairs_takes_half_the_time_where_a_device_makes_pairs() 
     assert found == other
 
 
+@pytest.mark.parametrize(
+    ("form", "carried"), [("in-turns", 32), ("in-chunks", 0), ("in-float", 0), ("", 32)]
+)
+def test_halves_that_loops_carry_take_a_register_each(form: str, carried: int) -> None:
+    """Of 32 results, each in one half of a register's bytes otherwise."""
+    low = lowered(HALVES, "registers", f"padded relaid items vector-loads {form}".strip())
+    point, known = {"k": 4, "tr": 1, "tx": 4, "v": 8}, quantities(low.program)
+    held, packed = (
+        dict(features_at(known, point, device, {})[-1])["private bytes"]
+        for device in (MALI_G72, replace(MALI_G72, pairs_halves=False))
+    )
+    assert held - packed == 2 * carried
+    assert held <= 4 * MALI_G72.array_words[1]
+
+
 # ---- what features make of it
 
 BLOCK = """f(xs : [float]4096) =
