@@ -149,6 +149,7 @@ H200 = Profile(
     resident_bytes=227 * KIB,
     instructions=(
         *("mma_tf32", "mma_bf16", "mma_f16", "mma_tf32_4", "mma_bf16_8", "mma_f16_8"),
+        *("wgmma_tf32", "wgmma_bf16", "wgmma_f16", "wgmma_bf16_across", "wgmma_f16_across"),
         *(f"mma_{signs}_{steps}" for steps in (32, 16) for signs in ("ss", "su", "us", "uu")),
         *("dot_ss", "dot_su", "dot_uu"),
         *("lanes_sum_32", "lanes_max_32", "lanes_min_32", "lanes_first_32"),

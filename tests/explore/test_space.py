@@ -62,7 +62,7 @@ def test_forms_of_instructions_that_a_device_lacks_are_tried_if_asked_for() -> N
         return set().union(*(form.instructions for form in every if form.family == "matrix"))
 
     # halves are not tried: larger numbers than they hold may come
-    assert tried(H200) == {"mma_tf32", "mma_bf16"}
+    assert tried(H200) == {"mma_tf32", "mma_bf16", "wgmma_tf32", "wgmma_bf16"}
     assert tried(replace(H200, instructions=("mma_bf16",))) == {"mma_bf16"}
     assert tried(CPU) == set()
     emulated = {"mma_tf32", "mma_bf16", "arm_matrix", "intel_bf16", "wgmma_bf16", "wgmma_tf32"}
