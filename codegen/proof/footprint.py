@@ -147,6 +147,8 @@ class _Walker:
         for e, digits, apart in placed_operands(call):
             if self.lane in e.index.names:
                 self.found.strangers.append(f"{call.instruction.name} has a place for each lane")
+            if e.memory.space is not Space.LOCAL:
+                self.found.strangers.append(f"{call.instruction.name} reads {e.memory.name}")
             count = call.instruction.lanes
             name = f"piece·{count}"  # no name that a kernel has
             piece = var(name, 0, count - 1)

@@ -289,6 +289,8 @@ def _both_staged(p: Program, name: str, sums: Sums) -> Iterator[Form]:
     loaded = loads(MATRIX[name], 0) and loads(MATRIX[name], 1)
     begun = (*product((1, 2, 3), (True,), (False, True)), (0, True, False))
     copied = (*product((0, 1), (False,), (False,)), *begun)  # ahead, in flight, steps ahead
+    if MATRIX[name].placed:  # reads its columns when it is carried out, not a step before
+        copied = tuple(way for way in copied if not way[2])
     for (ahead, in_flight, steps), by_rows in product(
         copied, (False, True) if loaded else (False,)
     ):

@@ -25,6 +25,7 @@ from codegen.tree.statements import (
     Kernel,
     Load,
     Repack,
+    Space,
     Statement,
     Store,
     Whole,
@@ -136,6 +137,17 @@ def test_a_place_of_its_own_for_each_lane_is_refused() -> None:
         arguments[1] = replace(place, e=replace(place.e, index=LANE // 32 * 8))
 
     refused(with_arguments(own), About.LAUNCH)
+
+
+def test_an_operand_in_registers_is_refused() -> None:
+    def held(arguments: list[object]) -> None:
+        place = arguments[1]
+        assert isinstance(place, Repack)
+        assert isinstance(place.e, Load)
+        memory = replace(place.e.memory, space=Space.PRIVATE)
+        arguments[1] = replace(place, e=replace(place.e, memory=memory))
+
+    refused(with_arguments(held), About.LAUNCH)
 
 
 def test_another_number_of_lanes_is_refused() -> None:

@@ -136,5 +136,6 @@ def test_only_forms_that_stage_columns_have_such_instructions() -> None:
     placed = {name.replace("_", "-") for name, entry in MATRIX.items() if entry.placed}
     assert placed > {*INSTRUCTIONS.values()}
     assert all("patch" in w for w in words if placed & {*w})
+    assert not any("step-ahead" in w for w in words if placed & {*w})
     across = {name for name in placed if "across" in name}
     assert all("both" in w for w in words if across & {*w})
