@@ -285,11 +285,14 @@ def expected(options: Options, pace: float) -> int:
 
 
 def _in_turns(todo: Sequence[Derive]) -> list[Derive]:
-    """The tasks in turns of their families: the first of each, then the second of each, …"""
+    """The tasks in turns of their families: the first of each, then the second of each, …; after
+    the first turn those that come `soon`."""
     families: dict[str, list[Derive]] = {}
     for task in todo:
         families.setdefault(task.form.family, []).append(task)
-    return [task for turn in zip_longest(*families.values()) for task in turn if task]
+    first, *later = [[task for task in turn if task] for turn in zip_longest(*families.values())]
+    rest = [task for turn in later for task in turn]
+    return [*first, *sorted(rest, key=lambda task: not task.soon)]
 
 
 def tasks_for(program: Program, profile: Profile, options: Options) -> list[Derive]:

@@ -9,7 +9,7 @@ from constraints.devices import Profile
 from explore.options.options import Domain
 from ir.core.nodes import Program
 from ir.core.types import HALF
-from ir.instructions.table import TABLE
+from ir.instructions.table import MATRIX, TABLE
 from ir.meaning.inputs import parts_of, scalar_of
 from rewrites.families.all_families import BY_DEFAULT, forms
 from rewrites.tuning.family import Form
@@ -17,13 +17,14 @@ from rewrites.tuning.family import Form
 LEAST = 4  # points of a form
 EACH = 80  # candidates of a family for each of its forms that is derived from the start
 FEWEST = 4  # forms of a family, if it has as many
+LEADING = 4  # of its heaviest forms by matrix instructions, so many are derived soon
 
 
 @dataclass(frozen=True, slots=True)
 class Derive:
     """A task to derive a form of a program for a device with this profile, and to draw `points` of
     its points by the seed, within the limit on memory, the domain, the limit on errors, and for
-    inputs that hold numbers up to `largest`."""
+    inputs that hold numbers up to `largest`. With `soon` it comes before tasks without."""
 
     program: Program
     form: Form
@@ -34,6 +35,7 @@ class Derive:
     domain: Domain | None = None
     max_error: float = inf
     largest: float = inf
+    soon: bool = False
 
 
 def tasks(
@@ -65,8 +67,19 @@ def tasks(
         chosen = _drawn(every, program, profile, seed)[: max(FEWEST, share // EACH)]
         points = max(LEAST, -(-share // len(chosen)))
         found += [
-            Derive(program, form, profile, points, seed, max_memory, domain, max_error, largest)
-            for form in chosen
+            Derive(
+                program=program,
+                form=form,
+                profile=profile,
+                points=points,
+                seed=seed,
+                max_memory=max_memory,
+                domain=domain,
+                max_error=max_error,
+                largest=largest,
+                soon=0 < n <= LEADING and _multiplies(form),
+            )
+            for n, form in enumerate(chosen)
         ]
     return found
 
@@ -80,7 +93,7 @@ def others(todo: Sequence[Derive]) -> list[Derive]:
     """
     known = {(task.form.family, task.form.name) for task in todo}
     return [
-        replace(like, form=form, points=max(LEAST, like.points // 2))
+        replace(like, form=form, points=max(LEAST, like.points // 2), soon=False)
         for like in {task.form.family: task for task in todo}.values()
         for form in _drawn(_suited_to(like), like.program, like.profile, like.seed)
         if (form.family, form.name) not in known
@@ -118,8 +131,9 @@ def _suited(
 
 
 def _drawn(every: Sequence[Form], p: Program, profile: Profile, seed: int) -> list[Form]:
-    """The forms of a family in the order in which they are tried: the plain one first, then all
-    others in a random order, in which a form with a large weight tends to come early."""
+    """The forms of a family in the order in which they are tried: the plain one first, then those
+    that stand for many (`_leading`); then all others in a random order, in which a form with a
+    large weight tends to come early."""
     first, *rest = every
     random = Random(f"{seed} {first.family}")
     kind = {
@@ -127,10 +141,26 @@ def _drawn(every: Sequence[Form], p: Program, profile: Profile, seed: int) -> li
         "dedicated_local": profile.dedicated_local,
         "pairs_halves": profile.pairs_halves and _has_halves(p),
     }
-    keys = [random.random() ** (1 / form.weight(**kind)) for form in rest]
+    weights = [form.weight(**kind) for form in rest]
+    keys = [random.random() ** (1 / weight) for weight in weights]
     # Efraimidis, Spirakis 2006: the largest first
     order = sorted(range(len(rest)), key=keys.__getitem__, reverse=True)
-    return [first, *(rest[n] for n in order)]
+    return [first, *(rest[n] for n in dict.fromkeys([*_leading(rest, weights), *order]))]
+
+
+def _leading(forms: Sequence[Form], weights: Sequence[float]) -> list[int]:
+    """The numbers of the first of the heaviest `forms` whose products matrix instructions make, as
+    many as weigh the same, but at most `LEADING`; then that of the heaviest of all. What is like
+    them can follow once they were measured."""
+    by_weight = sorted(range(len(forms)), key=lambda n: -weights[n])
+    instructed = [n for n in by_weight if _multiplies(forms[n])]
+    alike = [n for n in instructed if weights[n] == weights[instructed[0]]]
+    return [*alike[:LEADING], *by_weight[:1]]
+
+
+def _multiplies(form: Form) -> bool:
+    """True if matrix instructions make a form's products."""
+    return bool(form.instructions & MATRIX.keys())
 
 
 def _has_halves(p: Program) -> bool:

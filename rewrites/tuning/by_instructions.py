@@ -9,7 +9,7 @@ from itertools import product
 from math import inf
 
 from ir.core.nodes import Program
-from ir.core.types import BFLOAT, FLOAT, HALF, LARGEST, Scalar, Vector, leaves
+from ir.core.types import BFLOAT, BYTES, FLOAT, HALF, LARGEST, Scalar, Vector, leaves
 from ir.instructions.entry import Entry
 from ir.instructions.table import CALLED, MATRIX
 from rewrites.kernels.staged_sums import Chunks, Slices
@@ -84,7 +84,16 @@ def by_instruction(
     halves = operand_type(name) == HALF and parts is not Parts.WHOLE
     largest = LARGEST[HALF.name] / grown.numbers if halves else inf
     loses = lost / UNIT * grown.errors
-    return Trait(word, meaning, instruction=name, loses=loses, loses_in_sums=cut, largest=largest)
+    weight = BYTES[FLOAT.name] / BYTES[operand_type(name).name]  # narrower factors, more products
+    return Trait(
+        word,
+        meaning,
+        weight=weight,
+        instruction=name,
+        loses=loses,
+        loses_in_sums=cut,
+        largest=largest,
+    )
 
 
 def differ(chunks: Chunks) -> bool:

@@ -136,6 +136,27 @@ def test_sums_of_halves_that_begin_anew_in_each_turn_are_tried_more_where_that_p
     assert afresh(alone, "bfloat") == afresh(MALI_G72, "bfloat")
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_heavy_forms_come_after_the_plain_one(seed: int) -> None:
+    """First some of those whose products matrix instructions make, which are derived soon, then the
+    heaviest of all."""
+    gradient = parse_file(EXAMPLES / "gradients" / "vgg_weights.lift")
+    for family, heavy in (
+        (
+            "matrix",
+            [f"mma-bf16 patch sums-of-7 {more}parts" for more in ("", "split ", "spelled ")],
+        ),
+        ("winograd", ["F2 mma-bf16 parts", "F2 mma-bf16 ahead parts"]),
+        ("registers", ["items vector-loads"]),
+    ):
+        todo = tasks(gradient, H200, families=[family], budget=2000, seed=seed, max_error=1e-5)
+        assert [task.form.name for task in todo[1 : 1 + len(heavy)]] == heavy
+        assert [task.soon for task in todo[: 1 + len(heavy)]] == [
+            False,
+            *(family != "registers" for _ in heavy),
+        ]
+
+
 def test_on_a_gpu_other_work_items_hide_latencies() -> None:
     assert min(blocks(H200, "relaid"))[0] < 8
 
