@@ -69,7 +69,10 @@ PROGRAMS = {
     "volumes": ("conv3d.lift", {"C": 16, "W": 6, "H": 4, "D": 4, "M": 16}, "mma-bf16 patch relaid"),
     "pixel by pixel": ("conv1x1.lift", {"C": 16, "W": 6, "H": 5, "M": 16}, "mma-bf16 patch parts"),
 }  # fmt: skip
+PLACED = {"wgmma-tf32", "wgmma-f16"}
 FOR_FLOATS = {"mma-tf32", "arm-matrix", "mma-bf16", "mma-f16", "intel-bf16", "intel-f16"}
+FOR_FLOATS |= {*PLACED, "wgmma-bf16"}
+FOR_HALVES = {"mma-tf32", "arm-matrix", "mma-f16", "intel-f16", *PLACED, "wgmma-f16-across"}
 HALVES = """
 product(a : [[half]K]M, b : [[half]K]N) =
   map(row -> map(column -> reduce(0.0, (acc, (x, y)) -> acc + float(x) * float(y),
@@ -97,7 +100,7 @@ def test_programs_of_narrow_numbers_are_served_as_they_are(
 def test_an_instruction_is_offered_only_for_numbers_that_it_can_multiply() -> None:
     floats, halves = program("matmul.lift", {}), parse(HALVES)
     offered = [{f.words[0] for f in forms(p, "matrix")} for p in (floats, halves)]
-    assert offered == [FOR_FLOATS, {"mma-tf32", "arm-matrix", "mma-f16", "intel-f16"}]
+    assert offered == [FOR_FLOATS, FOR_HALVES]
 
 
 def test_an_instruction_of_fewer_steps_is_offered_for_sums_that_only_they_divide() -> None:
