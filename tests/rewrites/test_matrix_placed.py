@@ -27,7 +27,6 @@ from tests.rewrites.test_matrix_both_staged import product
 
 H200 = profile("h200")
 INSTRUCTIONS = {"float": "wgmma-tf32", "bfloat": "wgmma-bf16", "half": "wgmma-f16"}
-# Two dimensions with strides, one with padding, one of volumes.
 PADDED = """
 conv(const weights : [[[[float]32]3]3]64, const biases : [float]64, image : [[[float]32]W]H) =
   let windows = slide2d(3, 1, pad2d(1, 0.0, image))
