@@ -4,8 +4,8 @@ A turn of such a loop meets the other work-items at a barrier, begins copies for
 then goes over the steps of a chunk in local memory. In the loop that is made of it, the products of
 a step come after the loads of the next one: those of a chunk's last step after the barrier of the
 next turn, and after the loads of its first step. So no work-item waits for a load alone, neither
-between steps nor after a barrier. Copies are begun one by one between products, not all at once,
-and in the first half of a turn.
+between steps nor after a barrier. Copies are begun behind the first of these loads and
+products, which they would hold up, and before all others.
 
 Two sets of registers take turns. The one that the products of the first turn read begins with
 zeros: what a matrix instruction makes of zeros is the sum that it is given.
@@ -324,13 +324,10 @@ def _where(condition: Condition, s: Store, turns: Turns) -> Statement:
 def _between(
     slots: Sequence[tuple[Statement, ...]], copies: Sequence[Statement]
 ) -> list[Statement]:
-    """The statements of all slots, with copies behind those of the first half, in equal distances:
-    what is begun late may be awaited long."""
-    done, n, half = list[Statement](), len(copies), max(1, len(slots) // 2)
-    for k, slot in enumerate(slots):
-        here = copies[n * k // half : n * (k + 1) // half] if k < half else ()
-        done.extend([*slot, *here])
-    return done
+    """The statements of all slots, with the copies behind the first one: its loads go before them,
+    and what is begun late may be awaited long."""
+    first, *others = slots
+    return [*first, *copies, *(s for slot in others for s in slot)]
 
 
 def _product(s: Store, outside: set[str]) -> Store:
