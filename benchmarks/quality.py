@@ -29,6 +29,7 @@ from explore.run.worker_pools import device_pool
 from ir.errors import UserError
 
 AT = "10,30,60,120"
+RATIOS = (1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50)  # marked in the figure
 LIMIT = 600.0  # seconds to time all of them again
 INK = ("#858585", "#3f87e8", "#d9822b", "#d6409f")
 
@@ -111,6 +112,9 @@ def drawn(
             axes.plot(*zip(*points, strict=True), "o-", color=ink, label=name, lw=1.2, ms=3)
         axes.set(xscale="log", yscale="log", xlabel="seconds since the command", title=title)
         axes.set(ylabel="best so far / best known", xticks=at, xticklabels=[f"{t:g}" for t in at])
+        low, high = axes.get_ylim()
+        shown = [ratio for ratio in RATIOS if low <= ratio <= high]
+        axes.set(yticks=shown, yticklabels=[f"{ratio:g}" for ratio in shown])
         axes.axhline(1, color=INK[0], lw=0.5)
         axes.minorticks_off()
         axes.legend(frameon=False)
