@@ -20,7 +20,7 @@ COMMANDS = {
     "report": Command("RUN", "write the report of a run as one HTML file"),
     "pick": Command("RUN", "choose a variant of the front, and export it"),
     "compare": Command("RUN", "measure a peer, such as PyTorch, beside the best variant"),
-    "export": Command("RUN", "write all variants as a table, or as T4 for other tools"),
+    "export": Command("RUN", "write variants as a table, or as T4 for other tools"),
     "net": Command("MODEL.onnx", "explore a whole network under a budget of memory"),
     "diff": Command("RUN RUN", "compare two runs of a program: faster, slower, other fronts"),
     "replay": Command("RUN", "search anew among the times of a run, without a device"),

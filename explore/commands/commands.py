@@ -277,8 +277,12 @@ def export_run(given: argparse.Namespace) -> int:
     run = Run(given.run)
     records = run.records
     if given.t4 is not None:
-        text = json.dumps(to_t4(records, run.environment), indent=1) + "\n"
-        _written(given.t4, text, "T4 results")
+        document = to_t4(records, run.environment)
+        text = json.dumps(document, indent=1) + "\n"
+        tried, every = len(document["results"]), len(latest(records))
+        left = f", without {every - tried} that were neither" if tried < every else ""
+        said = f"T4 results of {counted(tried, 'variant')}, tried or compiled{left}"
+        _written(given.t4, text, said)
     if given.csv is not None:
         _written(given.csv, to_csv(records), counted(len(latest(records)), "variant"))
     return 0

@@ -103,14 +103,18 @@ def _compiled(record: Record) -> list[dict[str, Any]]:
         return []
     found: list[tuple[str, float | int | str | None, str]] = [
         ("predicted time", _ms(outcome.time_ns), "ms"),
+        ("least predicted", None if outcome.least_ns is None else _ms(outcome.least_ns), "ms"),
+        ("most predicted", None if outcome.most_ns is None else _ms(outcome.most_ns), "ms"),
         ("memory", record.memory_bytes, "bytes"),
         ("spills", outcome.spills, ""),
     ]
     for code in outcome.code:
-        own = {"code": code.bytes, "private": code.private_bytes, "threads": code.threads}
         found += [
-            (f"{code.kernel} {name}", n, "") for name, n in {**own, **dict(code.done)}.items()
+            (f"{code.kernel} code", code.bytes, "bytes"),
+            (f"{code.kernel} private", code.private_bytes, "bytes"),
+            (f"{code.kernel} threads", code.threads, ""),
         ]
+        found += [(f"{code.kernel} {name}", n, "") for name, n in code.done]
     return [{"name": n, "value": v, "unit": u} for n, v, u in found if v is not None]
 
 

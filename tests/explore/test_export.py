@@ -22,7 +22,8 @@ from explore.files.whole_files import write_folder
 from explore.report.progress import Watch
 from explore.report.table import front_lines
 from explore.results.front import front
-from explore.results.records import Failed, Measured, Record, Variant
+from explore.results.kernel_code import KernelCode
+from explore.results.records import Failed, Measured, Predicted, Record, Variant
 from explore.results.store import Store
 from explore.search.replay import Replay, compare
 from explore.search.variant_rows import kernel_table, strata
@@ -213,6 +214,28 @@ def test_the_table_of_the_front_fits_the_console_and_leaves_nothing_out(width: i
         given = " ".join(f"{name}={value}" for name, value in record.variant.parameters)
         assert record.variant.id in text
         assert given in text
+
+
+def test_t4_of_compiled_code_has_the_range_of_its_time_and_units() -> None:
+    done = (("arith", 12.0),)
+    code = KernelCode("conv", "Mesa", (), done, 640, 0, 0, 16, 0, 0.5, 256)
+    outcome = Predicted(2e6, (code,), 1e6, 4e6)
+    (result,) = to_t4([Record(variant(tile=8), outcome)], ENVIRONMENT)["results"]
+    told = {m["name"]: (m["value"], m["unit"]) for m in result["measurements"]}
+    assert told["least predicted"] == (1.0, "ms")
+    assert told["most predicted"] == (4.0, "ms")
+    assert told["conv private"] == (16, "bytes")
+    assert told["conv arith"] == (12.0, "")
+
+
+def test_the_command_says_how_many_variants_t4_leaves_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Store.create(tmp_path / "run", ENVIRONMENT) as store:
+        store.append(sample_run(5, predicted=True))
+    assert main(["export", str(tmp_path / "run"), "--t4", str(tmp_path / "t4.json")]) == 0
+    told = "T4 results of 0 variants, tried or compiled, without 5 that were neither"
+    assert told in capsys.readouterr().out
 
 
 def test_a_table_for_a_file_has_one_line_a_point() -> None:
