@@ -116,9 +116,12 @@ def _not_here(device: str, records: Sequence[Record]) -> str:
     outcomes = [r.outcome for r in latest(records)]
     compiled = next((o.code[0] for o in outcomes if isinstance(o, Predicted) and o.code), None)
     by = f"from what {compiled.compiler} made of the kernels" if compiled else "by a cost model"
+    spills = [o.spills for o in outcomes if isinstance(o, Predicted) and o.code]
+    spilling = sum(1 for n in spills if n)
+    left = f" Registers spill in {spilling} of {counted(len(spills), 'compiled variant')}."
     return (
         f"{device} is not here: nothing ran. Times are predicted {by}, "
-        "to rank variants by; they are not measurements."
+        f"to rank variants by; they are not measurements.{left if spilling else ''}"
     )
 
 

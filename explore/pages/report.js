@@ -45,7 +45,7 @@ const over = (v, least) => known(least) && known(v.traffic_bytes) ? v.traffic_by
 const surplus = v => over(v, v.least_traffic);
 const beside = (v, bytes_) => known(over(v, bytes_)) ? `${times(over(v, bytes_))} of ${bytes(bytes_)}` : "–";
 
-let run, byId, onFront, ran, predicted, groups, operations, rateUnit;
+let run, byId, onFront, ran, predicted, compiled, groups, operations, rateUnit;
 let details = unpacked("details").then(indexed); // of the variants, by id; null where they are not known yet
 
 function indexed(text) {
@@ -76,6 +76,7 @@ function take(data) { // what is drawn
   onFront = new Set(run.front);
   ran = run.variants.filter(v => known(v.time_ns));
   predicted = ran.length > 0 && ran.every(v => v.status === "predicted");
+  compiled = ran.filter(v => known(v.spills)).length;
   groups = Object.keys(run.families).map(f => [f, ran.filter(v => v.family === f)]).filter(g => g[1].length);
   [operations, rateUnit] = run.bounds.flops || !run.bounds.whole_operations ? [run.bounds.flops, "GFLOP/s"] : [run.bounds.whole_operations, "int GOP/s"];
 }
@@ -353,7 +354,7 @@ async function select(id) {
 function tiles() {
   const front = run.front.map(id => byId.get(id)), fast = front[0], small = front[front.length - 1];
   const failed = run.variants.filter(v => v.status === "failed").length;
-  const found = [[String(ran.length), predicted ? "ranked by the model, not run" : `ran, of ${run.variants.length} variants`], [String(failed), "failed"]];
+  const found = [[String(ran.length), predicted ? (compiled ? `predicted, none run; ${compiled} compiled` : "ranked by the model, not run") : `ran, of ${run.variants.length} variants`], [String(failed), "failed"]];
   if (fast) {
     const far = [known(rate(fast)) ? `${rateText(fast)} ${rateUnit}` : null, known(roof(fast)) ? `${percent(roof(fast))} of the roofline` : null];
     found.unshift([time(fast.time_ns), ["fastest", ...far.filter(known)].join(" · ")], [bytes(small.memory_bytes), "smallest · " + time(small.time_ns)], [String(front.length), "points on the front"]);
@@ -399,7 +400,8 @@ function failures() {
 function heading() {
   at("name").textContent = run.name;
   at("where").textContent = [run.device, run.driver, `convlift ${run.version}`, `seed ${run.seed}`, run.started].filter(Boolean).join("  ·  ");
-  if (predicted) at("where").append(" · ", make("span", { class: "warn" }, "predicted by the cost model: nothing was run on this device"));
+  if (predicted) at("where").append(" · ", make("span", { class: "warn" },
+    `predicted ${compiled ? `from what the device's compiler made of ${compiled} of the variants` : "by the cost model"}: nothing was run on this device`));
   at("program").replaceChildren(...coloured_text(run.program));
   at("times").replaceChildren(...run.times.map(words => make("div", {}, words)));
   at("planehint").textContent = ran.some(v => v.stopped_early) ? "down and left is better; hollow points were stopped early" : "down and left is better";
