@@ -61,6 +61,8 @@ def staged_nest(
     `neighbours`, rows that a lane holds are neighbours, so that it may load them together. Refused
     if `chunks` asks to spell out all sums of a chunk, but these are so few that they are spelled
     out without that."""
+    if chunks.both and entry.placed:
+        dims = _as_read(entry, dims, e)
     sums, staged = trips(reduction(e)), _columns_operand(dims, e)
     if chunks.spelled and len(sums) <= UNROLLED:
         raise Refused(
@@ -79,17 +81,26 @@ def staged_nest(
     lie = partial(as_it_lies, items, ahead=chunks.ahead, in_flight=chunks.in_flight)
     numbers = sorted(range(len(operands(reduction(e)))), key=lambda n: n != staged)
     along = {n: along_sum(e, n) for n in numbers}
-    if entry.placed:
-        if along[staged] != entry.reads_along:
-            found, wanted = ("steps", "columns") if along[staged] else ("columns", "steps")
-            raise Refused(
-                f"expected an operand with its {wanted} side by side in memory for {entry.name}, "
-                f"found one with its {found} so"
-            )
-        lie = partial(in_blocks, items, ahead=chunks.ahead, in_flight=chunks.in_flight)
     both = {n: lie(along=along[n]) for n in numbers}
+    if entry.placed:
+        read = partial(in_blocks, items, ahead=chunks.ahead, in_flight=chunks.in_flight)
+        both[staged] = read(along=along[staged])
     loaded = by_rows(entry, [along[n] for n in reversed(numbers)]) if chunks.by_rows else ()
     return _whole(entry, chunks, tiles, len(sums), staged, both, loaded)
+
+
+def _as_read(entry: Entry, dims: Dims, e: Expr) -> Dims:
+    """The rows and columns of the kernel e, in `dims`, or exchanged: so that the columns' operand
+    lies in memory as the instruction `entry` reads it. Refused if neither operand lies so."""
+    exchanged = Dims(dims.batch, dims.columns, dims.rows)
+    for each in (dims, exchanged):
+        if along_sum(e, _columns_operand(each, e)) == entry.reads_along:
+            return each
+    wanted, found = ("steps", "columns") if entry.reads_along else ("columns", "steps")
+    raise Refused(
+        f"expected an operand with its {wanted} side by side in memory for {entry.name}, found "
+        f"both with their {found} so"
+    )
 
 
 def _side_by_side(entry: Entry) -> int:

@@ -121,8 +121,16 @@ def test_their_points_are_whole_groups_of_lanes() -> None:
             )
 
 
-@pytest.mark.parametrize(("turned", "way"), [("", ""), ("b", "-across")])
-def test_an_operand_that_lies_the_other_way_is_refused_in_words(turned: str, way: str) -> None:
+@pytest.mark.parametrize("t", INSTRUCTIONS)
+def test_rows_are_columns_where_the_instruction_can_read_them_so(session: Session, t: str) -> None:
+    """It reads operands whose steps lie side by side: here the first one, not the second."""
+    p = product(t, 72, 40, 96)
+    words = f"{INSTRUCTIONS[t]} patch both ahead in-flight"
+    session_right(session, p, words, tr=1, sr=1, sc=1, tx=32, k=1)
+
+
+@pytest.mark.parametrize(("turned", "way"), [("a", ""), ("b", "-across")])
+def test_operands_that_both_lie_the_other_way_are_refused_in_words(turned: str, way: str) -> None:
     p = product("bfloat", 128, 128, 64, turned=turned)
     with pytest.raises(Refused, match="side by side in memory for wgmma"):
         lower(p, form_named(p, "matrix", f"wgmma-bf16{way} patch both"))
