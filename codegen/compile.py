@@ -17,6 +17,7 @@ from codegen.memory.early_barriers import with_early_barriers
 from codegen.memory.loaded_together import with_neighbours_loaded
 from codegen.memory.local_buffers import with_shared_locals
 from codegen.memory.narrow_reals import computed_as_floats
+from codegen.memory.products_awaited import with_products_awaited
 from codegen.memory.shared_operands import with_shared_operands
 from codegen.memory.steps_ahead import with_steps_ahead
 from codegen.memory.unread_memory import without_unread_memory
@@ -72,8 +73,10 @@ def generate(
     )
     narrow = frozenset({"bfloat"} if half_arithmetic else {"bfloat", "half"})
     kernels = tuple(
-        with_neighbours_loaded(
-            with_steps_ahead(with_shared_operands(computed_as_floats(kernel, narrow)))
+        with_products_awaited(
+            with_neighbours_loaded(
+                with_steps_ahead(with_shared_operands(computed_as_floats(kernel, narrow)))
+            )
         )
         for kernel in kernels
     )

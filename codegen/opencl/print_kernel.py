@@ -27,7 +27,7 @@ from codegen.tree.statements import (
     subvalues,
 )
 from ir.arena import LOCAL_ALIGNMENT
-from ir.instructions import local_writes
+from ir.instructions import local_writes, under_way
 from ir.instructions.entries.copies import COPIES
 from ir.instructions.sub_groups import SUB_GROUP
 
@@ -61,6 +61,7 @@ def _printed(kernel: Kernel, in_bytes: bool) -> tuple[str, tuple[str, ...]]:
     extensions = [HALF] if halves else []
     extensions += [SUB_GROUP] if "SUB_GROUP_OF(" in text else []
     extensions += [COPIES.text] if AWAIT in text else []
+    extensions += [under_way.TEXT] if under_way.AWAIT_PRODUCTS in text else []
     extensions += [local_writes.TEXT] if local_writes.ORDERED_BARRIER in text else []
     return text, (*extensions, *writer.spell.helpers())
 

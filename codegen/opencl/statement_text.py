@@ -21,6 +21,7 @@ from codegen.opencl.name_addresses import naming
 from codegen.opencl.place_text import Places
 from codegen.tree.statements import (
     Await,
+    AwaitProducts,
     Barrier,
     Block,
     Broadcast,
@@ -41,6 +42,7 @@ from codegen.tree.statements import (
 from ir.core.types import BYTES
 from ir.instructions.entries.copies import PAST
 from ir.instructions.local_writes import ORDERED_BARRIER
+from ir.instructions.under_way import AWAIT_PRODUCTS, SETTLED
 
 AWAIT, PLAIN = "AWAIT_COPIES", "barrier"
 ZERO = re.compile(r"0(\.0f)?|\(\w+\)\(0(\.0f)?\)")
@@ -128,6 +130,10 @@ class Writer:
                 self.line(depth, f"{AWAIT}();")
             case Await(later):
                 self.line(depth, f"{AWAIT}_BUT({later});")
+            case AwaitProducts(results):
+                self.line(depth, f"{AWAIT_PRODUCTS}();")
+                for result in results:
+                    self.line(depth, f"{SETTLED}({self.spell.text(result)});")
             case Barrier(spaces):
                 fences = " | ".join(FENCES[space] for space in Space if space in spaces)
                 self.line(depth, f"{self.barrier if Space.LOCAL in spaces else PLAIN}({fences});")

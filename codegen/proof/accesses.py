@@ -90,6 +90,39 @@ class Gather:
 
 
 @distinct
+class Begun:
+    """A call of an instruction that goes on after it. Until it is awaited, it reads local memory
+    and the registers `reads`, and writes those called `makes`. If it `adds` to what they hold, it
+    follows others that make them."""
+
+    name: str
+    makes: str
+    reads: tuple[str, ...]
+    adds: bool
+
+
+@distinct
+class Uses:
+    """What a statement does with registers, in a kernel whose instructions go on after calls: it
+    reads and writes those of these names."""
+
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+
+@distinct
+class AwaitsProducts:
+    """The place where all products are awaited that went on after calls."""
+
+
+@distinct
+class Settles:
+    """The place from which on the register `name`, a result that was awaited, may be used."""
+
+    name: str
+
+
+@distinct
 class Loop:
     """A loop of a kernel, whose variable `name` takes the values 0 … count − 1."""
 
@@ -114,7 +147,19 @@ class Sequence:
     parts: tuple["Node", ...]
 
 
-Node = Touch | Meet | Awaits | Gather | Loop | Branch | Sequence
+Node = (
+    Touch
+    | Meet
+    | Awaits
+    | Gather
+    | Begun
+    | Uses
+    | AwaitsProducts
+    | Settles
+    | Loop
+    | Branch
+    | Sequence
+)
 
 
 @dataclass(slots=True)
@@ -148,6 +193,8 @@ def parts_of(node: Node) -> tuple[Node, ...]:
         case Loop(_, _, body) | Branch(_, _, body):
             return (body,)
         case Touch() | Meet() | Awaits() | Gather():
+            return ()
+        case Begun() | Uses() | AwaitsProducts() | Settles():
             return ()
 
 

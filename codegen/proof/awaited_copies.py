@@ -19,6 +19,8 @@ from codegen.proof.access_series import as_series
 from codegen.proof.accesses import (
     Access,
     Awaits,
+    AwaitsProducts,
+    Begun,
     Branch,
     Footprint,
     Gather,
@@ -26,7 +28,9 @@ from codegen.proof.accesses import (
     Meet,
     Node,
     Sequence,
+    Settles,
     Touch,
+    Uses,
 )
 from codegen.proof.barrier_intervals import Item, Meeting, Pins, accesses_in
 
@@ -99,7 +103,7 @@ class _Walker:
                 return frozenset(replace(p, crossed=True) for p in pending if p.groups is not None)
             case Awaits(later):
                 return frozenset(_after_awaits(pending, later))
-            case Gather():
+            case Gather() | Begun() | Uses() | AwaitsProducts() | Settles():
                 return pending
 
     def loop(self, loop: Loop, pending: State, around: Mapping[str, int | None]) -> State:

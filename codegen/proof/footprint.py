@@ -6,6 +6,7 @@ group · local size + local id.
 
 # key: c condition, e value, s statement, n trip count
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from codegen.index.assumptions import each_with_its_grounds
@@ -17,6 +18,8 @@ from codegen.index.substitute import substitute
 from codegen.proof.accesses import (
     Access,
     Awaits,
+    AwaitsProducts,
+    Begun,
     Branch,
     Claim,
     Footprint,
@@ -25,12 +28,15 @@ from codegen.proof.accesses import (
     Meet,
     Node,
     Sequence,
+    Settles,
     Touch,
+    Uses,
     Where,
     without,
 )
 from codegen.tree.statements import (
     Await,
+    AwaitProducts,
     Barrier,
     Block,
     Call,
@@ -46,13 +52,16 @@ from codegen.tree.statements import (
     Store,
     Value,
     Whole,
+    calls,
     gathers,
     kind_of,
+    loads,
     operands,
     placed_operands,
     remembered,
     statements,
 )
+from ir.instructions.under_way import AWAIT_PRODUCTS
 
 
 @remembered
@@ -61,7 +70,9 @@ def footprint(kernel: Kernel) -> Footprint:
     barriers around them."""
     found = _with_ids(kernel)
     lanes = [i.name for i in kernel.ids if (i.kind, i.dimension) == ("local", 0)]
-    walker = _Walker(found, {**found.groups, **found.locals}, next(iter(lanes), "item_0"))
+    follows = any(call.instruction.goes_on for call in calls(kernel))
+    scope = {**found.groups, **found.locals}
+    walker = _Walker(found, scope, next(iter(lanes), "item_0"), follows)
     found.root = walker.block(kernel.body, Where())
     return found
 
@@ -99,6 +110,7 @@ class _Walker:
     found: Footprint
     scope: dict[str, int]  # how many values each variable in sight takes
     lane: str  # the id along dimension 0 of a group
+    follows: bool  # products that go on after calls are followed
     seen: dict[tuple[Where, str], Index] = field(default_factory=dict)
     within: dict[tuple[Where, Condition], Where] = field(default_factory=dict)
 
@@ -119,9 +131,12 @@ class _Walker:
                 return Branch(c, where, self.block(body, self.holding(where, c)))
             case Store(_, _, Call(instruction, _, _) as call) if gathers(call):
                 read = self.pieces(call, where)
-                return Sequence((Gather(instruction.name), *read, self.store(s, where)))
+                rest = (*read, self.store(s, where), *self.registers(s))
+                return Sequence((Gather(instruction.name), *rest))
             case Store():
-                return self.store(s, where)
+                return Sequence((*self.registers(s), self.store(s, where)))
+            case AwaitProducts(results):
+                return Sequence((Gather(AWAIT_PRODUCTS), AwaitsProducts(), *_settled(results)))
             case Barrier(spaces):
                 return Meet(spaces)
             case Await(later):
@@ -161,6 +176,19 @@ class _Walker:
             self.found.accesses.append(read)
             made.append(Loop(name, count, Sequence((Touch((read,)),))))
         return made
+
+    def registers(self, s: Store) -> list[Node]:
+        """What s does with registers, if this kernel has products that go on after calls."""
+        if not self.follows:
+            return []
+        used = [load for load in loads(s.value) if load.memory.space is Space.PRIVATE]
+        read = [load.memory.name for load in used]
+        to = s.memory.name
+        if not isinstance(s.value, Call) or not s.value.instruction.goes_on:
+            return [Uses(tuple(read), (to,) if s.memory.space is Space.PRIVATE else ())]
+        same = [e.memory is s.memory and e.index == s.index and e.half == s.half for e in used]
+        others = [name for name, added in zip(read, same, strict=True) if not added]
+        return [Begun(s.value.instruction.name, to, tuple(others), any(same))]
 
     def store(self, s: Store, where: Where) -> Touch:
         text = f"{_cell(s.memory, s.index, s.half)} = …"
@@ -253,6 +281,15 @@ class _Walker:
             self.found.strangers.append(f"{name} is no loop variable and no id here")
         elif (lo is not None and lo > 0) or (hi is not None and hi < count - 1):
             self.found.strangers.append(f"{name} is taken for {lo} … {hi}, is 0 … {count - 1}")
+
+
+def _settled(results: tuple[Load, ...]) -> Iterator[Settles]:
+    """The names of the memories all of whose registers are among these results."""
+    found: dict[Memory, set[str]] = {}
+    for e in results:
+        found.setdefault(e.memory, set()).add(e.index.key)
+        if len(found[e.memory]) * e.width == e.memory.elements:
+            yield Settles(e.memory.name)
 
 
 def _cell(memory: Memory, index: Index, half: Index | None) -> str:

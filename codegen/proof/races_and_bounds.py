@@ -20,6 +20,7 @@ from codegen.proof.barrier_intervals import Item, Meeting, between_barriers, eve
 from codegen.proof.collision import PRIME, Collision, Sides
 from codegen.proof.exhaustive_trial import always_true, never_meet
 from codegen.proof.guard_facts import Range, follows
+from codegen.proof.products_under_way import under_way
 from codegen.proof.verdicts import Kind, Obligation, Proved, Refuted, Unproved, Verdict
 from codegen.proof.z3_questions import Found, GaveUp, Impossible, Question, ask, satisfies
 from codegen.tree.statements import Space
@@ -193,6 +194,14 @@ class _Prover:
             o = Obligation(Kind.AWAITED, a.memory.name, a.text)
             late = "the end may be reached before it is awaited"
             yield Refuted(o, late) if a in left else Proved(o, RANGES)
+        products = under_way(self.found)
+        early = dict(products.early)
+        for name, makes in products.begun:
+            o = Obligation(Kind.AWAITED, makes, f"{makes} = {name}(…)")
+            if makes not in early:
+                yield Proved(o, RANGES)
+        for register, why in products.early:
+            yield Refuted(Obligation(Kind.AWAITED, register, "products that go on"), why)
         group = frozenset(self.found.groups)
         for meeting in found.others:
             a, b = meeting.a.access, meeting.b.access

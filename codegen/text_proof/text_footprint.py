@@ -2,14 +2,17 @@
 
 # key: s statement, d dimension
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from codegen.index.index import Index, constant, var
 from codegen.index.pieces import at_distances
 from codegen.proof.accesses import (
     Access,
     Awaits,
+    AwaitsProducts,
+    Begun,
     Branch,
     Footprint,
     Gather,
@@ -17,7 +20,9 @@ from codegen.proof.accesses import (
     Meet,
     Node,
     Sequence,
+    Settles,
     Touch,
+    Uses,
     Where,
 )
 from codegen.text_proof.advances import Advances
@@ -30,6 +35,7 @@ from codegen.text_reader.c_syntax import (
     ArrayOf,
     Assign,
     AwaitCopies,
+    AwaitProducts,
     Begin,
     Braces,
     Branches,
@@ -45,14 +51,17 @@ from codegen.text_reader.c_syntax import (
     Name,
     Pointed,
     Registers,
+    Settled,
     StoreVector,
     Target,
     statements_in,
 )
 from codegen.text_reader.c_words import SIZES, has_meaning
+from codegen.text_reader.names_used import names_in, read_and_written, written
 from codegen.tree.statements import Kind, Memory, Space
 from ir.core.nodes import Instruction
 from ir.instructions.local_writes import ORDERED_BARRIER
+from ir.instructions.under_way import AWAIT_PRODUCTS
 
 ALIGNED = 64  # bytes that every global buffer begins at a multiple of
 SHOWN = 120  # characters of a line in a message
@@ -86,6 +95,7 @@ class _Walker:
         self.lines = text.lines
         self.found = found
         self.ids = ids
+        self.follows = any(instruction.goes_on for instruction in text.instructions)
         self.orders = any(instruction.placed for instruction in text.instructions)
         self.top = Where()
         self.scope: dict[str, Meaning] = {}
@@ -127,15 +137,26 @@ class _Walker:
                 self.at(s.line)
         match s:
             case Assign((Name() | Element(),), Call(name) as call) if self.is_instruction(name):
-                return self.instructed(call, where, lambda: self.store(s.targets[0], where))
+                target = s.targets[0]
+                return self.instructed(call, where, target, lambda: self.store(target, where))
             case Registers(kind, ((given, Call(name) as call),)) if self.is_instruction(name):
-                return self.instructed(call, where, lambda: self.declare(given, Register(kind)))
+                declared = partial(self.declare, given, Register(kind))
+                return self.instructed(call, where, Name(given), declared)
             case Assign() | StoreVector() | Registers():
-                return self.touching(s, where)
+                touched = self.touching(s, where)
+                if not self.follows:
+                    return touched
+                used = Uses(*map(self.registers, read_and_written(s)))
+                return Sequence((used, *([touched] if touched else [])))
             case Begin():
                 return self.begin(s, where)
             case AwaitCopies(later):
                 return Awaits(later)
+            case AwaitProducts():
+                return Sequence((Gather(AWAIT_PRODUCTS), AwaitsProducts()))
+            case Settled(result):
+                self.store(result, where)
+                return Settles(written(result))
             case Define():
                 return self.define(s, where)
             case Counted():
@@ -234,7 +255,9 @@ class _Walker:
         self.arrays.accesses = [replace(a, begun=True) for a in self.arrays.accesses]
         return self.touched()
 
-    def instructed(self, call: Call, where: Where, kept: Callable[[], None]) -> Node:
+    def instructed(
+        self, call: Call, where: Where, target: Target, kept: Callable[[], None]
+    ) -> Node:
         """The node of the statement target = instruction(…), where the target is a register or an
         element of an array. `kept` notes that it is written, and declares it if the statement
         does."""
@@ -242,7 +265,32 @@ class _Walker:
         read = [*self.pieces(call, where)]
         kept()
         touched = self.touched()
-        return Sequence((Gather(call.function), *read, *([] if touched is None else [touched])))
+        done = [*read, *([] if touched is None else [touched]), *self.going_on(call, target)]
+        return Sequence((Gather(call.function), *done))
+
+    def going_on(self, call: Call, target: Target) -> Iterator[Node]:
+        """What the statement target = instruction(…) does with registers, if products that go on
+        after calls are followed here."""
+        instruction = self.scope[call.function]
+        assert isinstance(instruction, Instruction)
+        others = [e for e in call.arguments if e != target]
+        names = self.registers(name for e in others for name in names_in(e))
+        if instruction.goes_on:
+            yield Begun(call.function, written(target), names, target in call.arguments)
+        elif self.follows:
+            yield Uses(names, self.registers([written(target)]))
+
+    def registers(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of the names that are private variables or arrays."""
+        return tuple(name for name in dict.fromkeys(names) if self.is_private(name))
+
+    def is_private(self, name: str) -> bool:
+        match self.scope.get(name):
+            case Register():
+                return True
+            case Storage(memory):
+                return memory.space is Space.PRIVATE
+        return False
 
     def pieces(self, call: Call, where: Where) -> Iterator[Loop]:
         """The loops in which each lane of an instruction reads all pieces of those operands that

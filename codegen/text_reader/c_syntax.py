@@ -195,6 +195,21 @@ class AwaitCopies:
 
 
 @distinct
+class AwaitProducts:
+    """The statement AWAIT_PRODUCTS();"""
+
+    line: int
+
+
+@distinct
+class Settled:
+    """The statement SETTLED(result);"""
+
+    result: "Target"
+    line: int
+
+
+@distinct
 class StoreVector:
     """The statement vstoreN(value, offset, pointer); with `halves`, vstore_halfN_rte, of floats."""
 
@@ -255,6 +270,8 @@ CStatement = (
     | Assign
     | Begin
     | AwaitCopies
+    | AwaitProducts
+    | Settled
     | StoreVector
     | Fence
     | Branches

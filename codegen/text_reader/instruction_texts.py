@@ -6,7 +6,7 @@ from itertools import islice
 
 from codegen.numbers.number_functions import number_function, text_of
 from ir.core.nodes import Instruction
-from ir.instructions import local_writes
+from ir.instructions import local_writes, under_way
 from ir.instructions.entries.copies import COPIES
 from ir.instructions.sub_groups import SUB_GROUP
 from ir.instructions.table import CALLED
@@ -17,7 +17,7 @@ def taken_out(source: str) -> tuple[str, tuple[Instruction, ...]]:
     instructions that these functions carry out."""
     found = tuple(e.instruction for e in CALLED.values() if f"{e.text}\n" in source)
     numbers = tuple(_functions_on_numbers(source))
-    ours = (SUB_GROUP, COPIES.text, local_writes.TEXT)
+    ours = (SUB_GROUP, COPIES.text, local_writes.TEXT, under_way.TEXT)
     for text in (*ours, *numbers, *(instruction.text for instruction in found)):
         source = source.replace(f"{text}\n", "\n" * (text.count("\n") + 1), 1)
     return source, found

@@ -6,6 +6,7 @@ from codegen.text_reader.c_syntax import (
     ArrayOf,
     Assign,
     AwaitCopies,
+    AwaitProducts,
     Begin,
     Braces,
     Branches,
@@ -24,6 +25,7 @@ from codegen.text_reader.c_syntax import (
     Pointed,
     Real,
     Registers,
+    Settled,
     StoreVector,
     Target,
     Whole,
@@ -39,6 +41,7 @@ from codegen.text_reader.read_expressions import (
 )
 from codegen.tree.statements import Kind, Space
 from ir.instructions.local_writes import ORDERED_BARRIER
+from ir.instructions.under_way import AWAIT_PRODUCTS, SETTLED
 
 EXTENSIONS = frozenset({"#pragma OPENCL EXTENSION cl_khr_fp16 : enable"})
 UNROLL = "#pragma unroll"
@@ -145,6 +148,8 @@ def statement(tokens: Tokens) -> CStatement:
         return copy_begun(tokens)
     if word in ("AWAIT_COPIES", "AWAIT_COPIES_BUT"):
         return copies_awaited(tokens)
+    if word in (AWAIT_PRODUCTS, SETTLED):
+        return products_awaited(tokens)
     return assignment(tokens)
 
 
@@ -306,6 +311,19 @@ def copies_awaited(tokens: Tokens) -> AwaitCopies:
             tokens.refuse("a number of groups before")
     tokens.expect(")", ";")
     return AwaitCopies(int(later), line)
+
+
+def products_awaited(tokens: Tokens) -> AwaitProducts | Settled:
+    """The next statement, AWAIT_PRODUCTS(); or SETTLED(result);"""
+    line = tokens.line
+    if tokens.take() == AWAIT_PRODUCTS:
+        tokens.expect("(", ")", ";")
+        return AwaitProducts(line)
+    found = arguments(tokens)
+    if len(found) != 1:
+        tokens.refuse("SETTLED(result) before")
+    tokens.expect(";")
+    return Settled(_target(found[0], line), line)
 
 
 def assignment(tokens: Tokens) -> Assign:

@@ -242,6 +242,14 @@ class Await:
 
 
 @frozen
+class AwaitProducts:
+    """The place where work-items wait for the products of all instructions that went on after they
+    were called. The `results` of some, in registers, are used from here on."""
+
+    results: tuple[Load, ...] = ()
+
+
+@frozen
 class Barrier:
     """A barrier: all work-items of the group meet here, and see each other's writes to these
     spaces."""
@@ -249,7 +257,7 @@ class Barrier:
     spaces: frozenset[Space]
 
 
-Statement = Block | For | If | Declare | Store | Await | Barrier
+Statement = Block | For | If | Declare | Store | Await | AwaitProducts | Barrier
 
 
 @frozen

@@ -384,7 +384,8 @@ class Instruction:
     only the leading `read` bits of its operands, and keep the leading `kept` bits of each sum
     (None: as many as the type has). With `by_place` it reads its operands itself: each has to lie
     in local memory. It reads those in `placed` itself, too, and each lane reads them whole. The
-    lanes are those of `sub_groups` sub-groups.
+    lanes are those of `sub_groups` sub-groups. If it `goes_on` after a call, its result is there,
+    and what it reads may be overwritten, when work-items have awaited it.
     """
 
     name: str
@@ -397,6 +398,7 @@ class Instruction:
     by_place: bool = field(compare=False, default=False)  # operands lie in local memory
     placed: tuple[Placed, ...] = field(compare=False, default=())  # read whole from local memory
     sub_groups: int = field(compare=False, default=1)  # whose lanes carry it out
+    goes_on: bool = field(compare=False, default=False)  # after a call, until it is awaited
 
 
 @hashed

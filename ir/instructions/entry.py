@@ -57,7 +57,8 @@ class Entry(Spelled):
     epsilons. A device reads the leading `read` bits of an operand and keeps the leading `kept` bits
     of a sum, and cuts others off; None: it reads all, or rounds as ordinary additions do. The lanes
     are those of `sub_groups` sub-groups. Operands in `placed` have to lie in local memory, where
-    the instruction reads them itself.
+    the instruction reads them itself. If it `goes_on`, a call of it ends before its products are
+    made (`ir/instructions/under_way.py`).
 
     `spelled` has, for each target's condition of the preprocessor, the OpenCL functions that carry
     the instruction out there, one of which has its name; `emulated` has those that do so by
@@ -80,6 +81,7 @@ class Entry(Spelled):
     kept: int | None = None
     sub_groups: int = 1
     placed: tuple[Placed, ...] = ()
+    goes_on: bool = False
 
     def __post_init__(self) -> None:
         sides = [_shape(v.type) for v in variables(self.program.pattern)]
@@ -127,6 +129,7 @@ class Entry(Spelled):
             *bits,
             placed=self.placed,
             sub_groups=self.sub_groups,
+            goes_on=self.goes_on,
         )
 
     def carried_out(self, *matrices: Expr) -> Expr:

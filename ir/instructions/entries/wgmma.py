@@ -1,8 +1,9 @@
 """The instruction `wgmma` of NVIDIA's devices of compute capability 9.0: four sub-groups multiply
 a 64 × k matrix, which lanes hold, by a k × 32 one, which lies in local memory.
 
-With e elements of an operand in a register, two instructions of k = 8 e steps each are made one
-after the other, and awaited. Lane 32 w + 4 g + t holds, as in `mma.sync`,
+With e elements of an operand in a register, two instructions of k = 8 e steps each are begun one
+after the other, and awaited later (`ir/instructions/under_way.py`). Lane 32 w + 4 g + t holds, as
+in `mma.sync`,
 
     A[row 16 w + g + 8 r][step 4 e q + e t + i]   at (q, r, i)
     C[row 16 w + g + 8 r][column 8 n + 2 t + j]   at (n, r, j)
@@ -53,7 +54,6 @@ _LINES = (
     "INSTRUCTION RESULTS, {%16, %17, %18, %19}, %24, 1ENDING;",
     "INSTRUCTION RESULTS, {%20, %21, %22, %23}, %25, 1ENDING;",
     "wgmma.commit_group.sync.aligned;",
-    "wgmma.wait_group.sync.aligned 0;",
 )
 # Each lane reads the columns of its results from local memory, and gets its rows' steps from the
 # lanes of its sub-group that hold them. WORD is what its column has of a word's steps.
@@ -162,6 +162,7 @@ def _entry(
         kept=24,
         sub_groups=SUB_GROUPS,
         placed=(Placed(1, PIECES),),
+        goes_on=True,
     )
 
 
