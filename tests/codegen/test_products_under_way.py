@@ -1,5 +1,5 @@
-"""Tests of products that go on after an instruction was called: they are awaited before barriers and
-before their results are used, once for all, and planted faults are refused."""
+"""Tests of products that go on after an instruction was called: they are awaited before barriers
+and before their results are used, once for all, and planted faults are refused."""
 
 import re
 from collections.abc import Callable
