@@ -71,7 +71,7 @@ def _with_places(instruction: Instruction, given: tuple[Value, ...], i: Index) -
 
 def _placed(instruction: Instruction, e: Value, digits: Sequence[int], i: Index) -> list[Value]:
     """The first piece of an operand of which lane i holds the piece e, and the distances, in
-    pieces, between those that differ by one in each digit of a lane's number but the last."""
+    pieces, between those that differ by one in each digit of a lane's number."""
     if isinstance(e, Load) and _has_place(e):
         found = places_of_pieces(e.index, i, digits, e.width)
         if found is not None:

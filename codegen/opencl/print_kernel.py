@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from math import prod
 
+from codegen.index.pieces import PIECE_BYTES, PIECES
 from codegen.numbers.integer_text import in_memory
 from codegen.numbers.number_text import number_text
 from codegen.opencl.index_text import counter
@@ -22,6 +23,7 @@ from codegen.tree.statements import (
     kind_of,
     loads,
     operands,
+    placed_operands,
     remembered,
     statements,
     subvalues,
@@ -121,10 +123,15 @@ def _tables(kernel: Kernel, body: Sequence[str]) -> Iterator[str]:
 
 def _locals(kernel: Kernel, spelled: Spellings, body: Sequence[str]) -> list[str]:
     found = [s.memory for s in statements(kernel.body) if isinstance(s, Declare)]
+    lines = {
+        e.memory: PIECE_BYTES * PIECES * apart[-1]
+        for call in calls(kernel)
+        for e, _, apart in placed_operands(call)
+    }
     return [
         f"  __local {_as_declared(m, spelled[m].names[0], body)} "
         f"{spelled[m].names[0]}[{m.elements * m.halves}] "
-        f"__attribute__((aligned({LOCAL_ALIGNMENT})));{_shape(m)}"
+        f"__attribute__((aligned({max(LOCAL_ALIGNMENT, lines.get(m, 0))})));{_shape(m)}"
         for m in found
         if m.space is Space.LOCAL
     ]

@@ -13,7 +13,7 @@ from codegen.index.assumptions import each_with_its_grounds
 from codegen.index.atoms import Assume, Var
 from codegen.index.condition import Condition, substitute_in
 from codegen.index.index import Index, inner_atoms, var
-from codegen.index.pieces import at_distances
+from codegen.index.pieces import LINES, PIECES, at_distances, beyond_lines
 from codegen.index.substitute import substitute
 from codegen.proof.accesses import (
     Access,
@@ -22,6 +22,7 @@ from codegen.proof.accesses import (
     Begun,
     Branch,
     Claim,
+    Demand,
     Footprint,
     Gather,
     Loop,
@@ -34,6 +35,7 @@ from codegen.proof.accesses import (
     Where,
     without,
 )
+from codegen.proof.verdicts import Kind as About
 from codegen.tree.statements import (
     Await,
     AwaitProducts,
@@ -164,6 +166,7 @@ class _Walker:
                 self.found.strangers.append(f"{call.instruction.name} has a place for each lane")
             if e.memory.space is not Space.LOCAL:
                 self.found.strangers.append(f"{call.instruction.name} reads {e.memory.name}")
+            self.lines(call.instruction.name, e, apart[-1], where)
             count = call.instruction.lanes
             name = f"piece·{count}"  # no name that a kernel has
             piece = var(name, 0, count - 1)
@@ -176,6 +179,17 @@ class _Walker:
             self.found.accesses.append(read)
             made.append(Loop(name, count, Sequence((Touch((read,)),))))
         return made
+
+    def lines(self, name: str, e: Load, line: int, where: Where) -> None:
+        """Demand that the first piece e of an operand, in lines of so many pieces, lies where the
+        exchange of pieces begins again."""
+        again = PIECES * line * e.width
+        if line not in LINES or (e.half is not None and e.memory.elements % again):
+            self.found.strangers.append(f"{name} reads lines of {line} pieces")
+        elif line > 1:
+            beyond = beyond_lines(self.index(e.index, where, name), line, e.width)
+            text = f"{_cell(e.memory, e.index, e.half)} begins lines"
+            self.found.demands.append(Demand(About.ALIGNMENT, text, (-beyond,), where))
 
     def registers(self, s: Store) -> list[Node]:
         """What s does with registers, if this kernel has products that go on after calls."""

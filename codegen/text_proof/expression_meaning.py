@@ -215,7 +215,7 @@ class Expressions:
         instruction = self.scope[e.function]
         assert isinstance(instruction, Instruction)
         expected = list[Kind]()
-        told = {placed.operand: len(placed.digits) - 1 for placed in instruction.placed}
+        told = {placed.operand: len(placed.digits) for placed in instruction.placed}
         for n, v in enumerate(variables(instruction.meaning.pattern)):
             expected += [kind_of(v.type), *[Kind("int")] * told.get(n, 0)]
         found = [data_of(self.value(argument, where)).kind for argument in e.arguments]

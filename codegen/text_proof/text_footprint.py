@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from codegen.index.index import Index, constant, var
-from codegen.index.pieces import at_distances
+from codegen.index.pieces import LINES, PIECE_BYTES, PIECES, at_distances, beyond_lines
 from codegen.proof.accesses import (
     Access,
     Awaits,
@@ -25,6 +25,7 @@ from codegen.proof.accesses import (
     Uses,
     Where,
 )
+from codegen.proof.verdicts import Kind as About
 from codegen.text_proof.advances import Advances
 from codegen.text_proof.c_values import Int, Meaning, Register, Storage
 from codegen.text_proof.expression_meaning import Expressions
@@ -299,7 +300,7 @@ class _Walker:
         assert isinstance(instruction, Instruction)
         for placed in instruction.placed:
             at = placed.operand + more
-            place, *apart = call.arguments[at : at + len(placed.digits)]
+            place, *apart = call.arguments[at : at + len(placed.digits) + 1]
             more += len(apart)
             distances = [self.expressions.int_value(n, where).index for n in apart]
             first = self.place_of(place, where)
@@ -310,6 +311,7 @@ class _Walker:
                     f"{call.function}: expected one place for all lanes, and distances that are "
                     "numbers, found others"
                 )
+            self.begins_lines(first, distances[-1].constant, where)
             name = self.variable("piece·", instruction.lanes)
             inside = replace(where, loops=(*where.loops, (name, instruction.lanes)))
             piece = var(name, 0, instruction.lanes - 1)
@@ -318,6 +320,18 @@ class _Walker:
             read = replace(first, index=index, where=inside)
             self.found.accesses.append(read)
             yield Loop(name, instruction.lanes, Sequence((Touch((read,)),)))
+
+    def begins_lines(self, first: Access, line: int, where: Where) -> None:
+        """Demand that the first piece of an operand, in lines of so many pieces, lies where the
+        exchange of pieces begins again, in an array that begins so, too."""
+        if line not in LINES:
+            raise self.reading.refused(f"expected lines of {LINES} pieces, found {line}")
+        if line > 1:
+            storage = self.scope[first.memory.name]
+            assert isinstance(storage, Storage)
+            begins = constant(-(storage.aligned % (PIECE_BYTES * PIECES * line)))
+            beyond = beyond_lines(first.index, line, first.width)
+            self.reading.demand(About.ALIGNMENT, "lines of pieces", [begins, -beyond], where)
 
     def place_of(self, e: CExpr, where: Where) -> Access:
         """The only access to local memory of the expression e, which reads a vector from there."""

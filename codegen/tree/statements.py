@@ -385,7 +385,7 @@ def placed_operands(call: Call) -> Iterator[tuple[Load, tuple[int, ...], tuple[i
     more = 0
     for placed in sorted(call.instruction.placed, key=lambda placed: placed.operand):
         at = placed.operand + more
-        e, *apart = call.arguments[at : at + len(placed.digits)]
+        e, *apart = call.arguments[at : at + len(placed.digits) + 1]
         (load,) = loads(e)
         told = tuple([n.index.constant for n in apart if isinstance(n, Whole)])
         yield load, placed.digits, told

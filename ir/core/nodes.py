@@ -365,8 +365,9 @@ class Store(Expr):
 class Placed:
     """An operand, by its number, that an instruction of several lanes reads from local memory by
     itself. Each lane's vector of it is a piece. The number of a piece is written in `digits`, most
-    significant first; pieces with neighbouring values of the last digit lie side by side, and those
-    of each other digit at a distance that the call tells."""
+    significant first; pieces with neighbouring values of a digit lie at a distance that the call
+    tells. Those of the last digit lie side by side, or in lines whose pieces are exchanged
+    (`codegen/index/pieces.py`)."""
 
     operand: int
     digits: tuple[int, ...]

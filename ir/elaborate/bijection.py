@@ -26,14 +26,16 @@ def stride(s: Size, n: Size) -> Lam:
     )
 
 
-def crossed(n: int, by: int) -> Lam:
+def crossed(n: int, by: int, every: int = 1) -> Lam:
     """The function from place j of row i, in rows of n, a power of two, to the place in that row
-    whose binary digits are those of j and of by · i added without carries. It undoes itself."""
+    whose binary digits are those of j and of by · (i / every) added without carries: so many rows
+    behind each other are alike. It undoes itself."""
     i = Var("i", INT)
     row = Binary("/", i, _int(n))
+    alike = row if every == 1 else Binary("/", row, _int(every))
     place: Expr = Binary("*", row, _int(n))
     for digit in (1 << k for k in range(n.bit_length() - 1)):
-        theirs = Binary("/", Binary("*", _int(by), row), _int(digit))
+        theirs = Binary("/", Binary("*", _int(by), alike), _int(digit))
         added = Binary("%", Binary("+", Binary("/", i, _int(digit)), theirs), _int(2))
         place = Binary("+", place, Binary("*", _int(digit), added))
     return Lam(i, place)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ir.core.nodes import Expr
 from ir.core.size import exact
 from ir.core.type_rules import type_of
-from ir.core.types import BYTES, Array, Scalar, depth, leaves
+from ir.core.types import BYTES, Scalar, depth, leaves
 from ir.instructions.entry import Entry, Loading
 from ir.instructions.table import LOADING
 from rewrites.analysis.affine_access import Access, Index, NoAccess, Read, array, bind, index, read
@@ -103,7 +103,7 @@ def as_it_lies(items: Items, along: bool, ahead: int, in_flight: bool) -> Strate
         by = _crossed_by(along, numbers)
         copied = of_array(of_array(seq(copy(), in_rounds(items))))
         kept = seq(copied, to_local(ahead=ahead, in_flight=in_flight))
-        exchanged = seq(cross_inner(n=PIECES, by=by, level=1), of_array(kept))
+        exchanged = seq(cross_inner(n=PIECES, by=by, every=1, level=1), of_array(kept))
         blocks = seq(split_open(k=PIECES * PIECES), of_array(exchanged))
         pieces = seq(copy(), vectorize_map(v=numbers), of_array(seq(map_identity(), blocks)))
         if along:
@@ -117,29 +117,29 @@ def as_it_lies(items: Items, along: bool, ahead: int, in_flight: bool) -> Strate
 
 
 @remembered
-def in_blocks(items: Items, along: bool, ahead: int, in_flight: bool) -> Strategy:
-    """The strategy that copies an operand to local memory, as `as_it_lies` does, in blocks of 128
-    bytes: pieces of 16 bytes of eight rows; or, if it does not lie `along` the sum, of eight steps.
-    The blocks of the same rows or steps lie behind each other, piece by piece. So an instruction
-    can read the copy itself, and neither its reads nor those of lanes, nor what work-items write,
-    meet in a bank."""
+def as_it_is_read(items: Items, along: bool, ahead: int, in_flight: bool, steps: int) -> Strategy:
+    """The strategy that copies an operand to local memory, as `as_it_lies` does, in lines that an
+    instruction of so many `steps` reads itself. Of an operand that lies `along` the sum, a line has
+    the instruction's steps of a row, four pieces, and two lines behind each other are exchanged
+    alike; the lines of all rows lie behind each other. So neither the instruction's reads nor what
+    work-items write meet in a bank."""
+    if not along:
+        return as_it_lies(items, along, ahead, in_flight)
 
     def run(e: Expr) -> Rewritten | None:
         if depth(type_of(e)) > 2:
             return seq(join_open(), of_array(run))(e)
-        numbers, found = BYTES_AT_ONCE // _bytes(e), type_of(e)
-        row = found.elem if along and isinstance(found, Array) else found
-        assert isinstance(row, Array)
-        kept = seq(copy(), in_rounds(items), to_local(ahead=ahead, in_flight=in_flight))
-        lying = labels("blocks", "rows", "pieces")
-        blocks = reordered(lying, ("blocks", "pieces", "rows"), flattened(3, kept))
-        rows = seq(split_open(k=PIECES), of_array(blocks))
-        lines = seq(split_open(k=exact(row.size, numbers)), of_array(rows))
-        pieces = seq(copy(), vectorize_map(v=numbers), of_array(seq(map_identity(), lines)))
-        if along:
-            return flattened(2, pieces)(e)
-        lying = labels("columns", "steps")
-        return reordered(lying, ("steps", "columns"), flattened(2, pieces))(e)
+        numbers = BYTES_AT_ONCE // _bytes(e)
+        line = exact(steps, numbers)
+        copied = of_array(of_array(seq(copy(), in_rounds(items))))
+        kept = seq(copied, to_local(ahead=ahead, in_flight=in_flight))
+        every = exact(PIECES, line)
+        exchanged = seq(cross_inner(n=line, by=1, every=every, level=1), of_array(kept))
+        blocks = seq(split_open(k=PIECES * PIECES), of_array(exchanged))
+        pieces = seq(copy(), vectorize_map(v=numbers), of_array(seq(map_identity(), blocks)))
+        lying = labels("rows", "instructions", "numbers")
+        lines = reordered(lying, ("instructions", "rows", "numbers"), flattened(3, pieces))
+        return seq(split_inner(k=steps, level=1), of_array(lines))(e)
 
     return run
 

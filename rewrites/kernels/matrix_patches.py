@@ -20,7 +20,7 @@ from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, seq, skip
-from rewrites.kernels.both_staged import along_sum, as_it_lies, by_rows, in_blocks
+from rewrites.kernels.both_staged import along_sum, as_it_is_read, as_it_lies, by_rows
 from rewrites.kernels.input_patches import patches
 from rewrites.kernels.register_block import (
     longest_inside,
@@ -83,8 +83,8 @@ def staged_nest(
     along = {n: along_sum(e, n) for n in numbers}
     both = {n: lie(along=along[n]) for n in numbers}
     if entry.placed:
-        read = partial(in_blocks, items, ahead=chunks.ahead, in_flight=chunks.in_flight)
-        both[staged] = read(along=along[staged])
+        ways = {"ahead": chunks.ahead, "in_flight": chunks.in_flight, "steps": entry.steps}
+        both[staged] = as_it_is_read(items, along[staged], **ways)
     loaded = by_rows(entry, [along[n] for n in reversed(numbers)]) if chunks.by_rows else ()
     return _whole(entry, chunks, tiles, len(sums), staged, both, loaded)
 

@@ -358,17 +358,17 @@ def _sorting(order: list[int]) -> list[int]:
     return swaps
 
 
-@rule("id  =  map^level (reorder (crossed n by)) . map^level (reorder (crossed n by))")
-def cross_inner(e: Expr, n: Size, by: Size, level: Size) -> Expr | None:
+@rule("id  =  map^level (reorder (crossed n by every)) . map^level (reorder (crossed n by every))")
+def cross_inner(e: Expr, n: Size, by: Size, every: Size, level: Size) -> Expr | None:
     """The arrays `level` dimensions inside e, seen as rows of n, have the places of each row
-    exchanged as its number times `by` says, and exchanged back again."""
+    exchanged as its number, divided by `every`, times `by` says, and exchanged back again."""
     assert isinstance(level, int)
     row = _row(type_of(e), level)
-    if not isinstance(n, int) or not isinstance(by, int) or row is None:
+    if not isinstance(n, int) or not isinstance(by, int) or not isinstance(every, int):
         return None
-    if not isinstance(row.size, int) or row.size % n or n & (n - 1):
+    if row is None or not isinstance(row.size, int) or row.size % n or n & (n - 1) or every < 1:
         return None
-    f = crossed(n, by)
+    f = crossed(n, by, every)
     inner = beneath_maps(level, lambda r: Reorder(f, r), e)
     return beneath_maps(level, lambda r: Reorder(f, r), inner)
 

@@ -9,7 +9,7 @@ import pytest
 from codegen.compile import generate
 from codegen.index.condition import less
 from codegen.index.index import Index, constant, var
-from codegen.index.pieces import at_distances, places_of_pieces
+from codegen.index.pieces import at_distances, exchanged, places_of_pieces
 from codegen.index.substitute import evaluate
 from codegen.instruction_trial import trial
 from codegen.plan import Plan
@@ -79,9 +79,13 @@ def refused(found: Kernel, kind: About) -> None:
 @pytest.mark.parametrize(
     ("index", "apart"),
     [
-        (LANE * 8, (32, 8)),
-        (LANE // 32 * 64 + LANE // 8 % 4 * 256 + LANE % 8 * 8, (8, 32)),
-        (LANE // 32 * 264 + LANE % 32 * 8 + var("i", 0, 9) * 16, (33, 8)),
+        (LANE * 8, (32, 8, 1)),
+        (LANE // 32 * 64 + LANE // 8 % 4 * 256 + LANE % 8 * 8, (8, 32, 1)),
+        (LANE // 32 * 264 + LANE % 32 * 8 + var("i", 0, 9) * 16, (33, 8, 1)),
+        (exchanged(LANE // 32 * 8 + LANE % 32 * 32 + var("i", 0, 9) * 1024, 4, 8), (1, 32, 4)),
+        (exchanged(LANE // 32 * 512 + LANE // 8 % 4 * 8 + LANE % 8 * 64, 8, 8), (64, 1, 8)),
+        (exchanged(LANE // 32 * 8 + LANE % 32 * 32 + 128, 4, 8), None),
+        (exchanged(LANE // 32 * 8 + LANE % 32 * 32, 2, 8), None),
         (LANE // 32 * 264 + LANE % 32 * 16, None),
         (LANE // 16 * 264 + LANE % 16 * 8, None),
         (LANE // 32 * 260 + LANE % 32 * 8, None),
@@ -105,7 +109,7 @@ def test_the_call_has_one_place_and_distances() -> None:
     assert isinstance(place, Repack)
     assert isinstance(place.e, Load)
     assert place.e.index == constant(0)
-    assert distances == [Whole(constant(32)), Whole(constant(8))]
+    assert distances == [Whole(constant(32)), Whole(constant(8)), Whole(constant(1))]
 
 
 def test_a_missing_barrier_is_refused() -> None:
@@ -167,9 +171,9 @@ def text_of() -> tuple[Plan, str]:
     [
         ("  ORDERED_BARRIER(CLK_LOCAL_MEM_FENCE);\n", ""),
         ("ORDERED_BARRIER(", "barrier("),
-        (", 32, 8, c_0)", ", 40, 8, c_0)"),
-        (", 32, 8, c_0)", ", 32, c_0)"),
-        (", 32, 8, c_0)", ", lid0, 8, c_0)"),
+        (", 32, 8, 1, c_0)", ", 40, 8, 1, c_0)"),
+        (", 32, 8, 1, c_0)", ", 32, 8, c_0)"),
+        (", 32, 8, 1, c_0)", ", lid0, 8, 1, c_0)"),
         ("(b_tile_ + 0)", "(b_tile_ + lid0 * 8)"),
         ("(b_tile_ + 0)", "(b_tile_ + 4)"),
         ("*(__local ushort8 *)(b_tile_ + 0)", "(ushort8)(1)"),

@@ -720,7 +720,12 @@ def cross_inner(g: Terms) -> Instance:
     t = Array(g.type(), n * rows)
     for _ in range(level):
         t = Array(t, g.size())
-    return g.value(t, depth=1), {"n": n, "by": g.rng.randrange(n), "level": level}
+    return g.value(t, depth=1), {
+        "n": n,
+        "by": g.rng.randrange(n),
+        "every": g.rng.choice((1, 2)),
+        "level": level,
+    }
 
 
 def split_open(g: Terms) -> Instance:

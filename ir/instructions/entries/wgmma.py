@@ -9,8 +9,9 @@ in `mma.sync`,
     C[row 16 w + g + 8 r][column 8 n + 2 t + j]   at (n, r, j)
 
 and piece 32 q + c of B has the steps 4 e q + m of column c, which take 16 bytes. Eight columns lie
-behind each other; how far steps and columns beyond them lie is told in the instruction's descriptor
-of the matrix (PTX ISA, "Matrix descriptor", no swizzling). Of an operand that lies across the sum
+behind each other, or in lines of four or eight pieces that are exchanged; how far steps and columns
+beyond them lie is told in the instruction's descriptor of the matrix (PTX ISA, "Matrix descriptor",
+without swizzling, or with that of 64 or 128 bytes). Of an operand that lies across the sum
 (names in `_across`; numbers of 16 bits only), piece 8 (4 q + n) + u has step 8 q + u of the columns
 8 n + m, and eight steps lie behind each other.
 
@@ -37,17 +38,21 @@ SM_90A = "defined(HAS_PTX_SM_90A)"
 # Words in capitals: the function's name, its first operand's type (A), the lines of PTX, and their
 # registers.
 _PTX = """
-inline float16 NAME_of(A a, const __local void *b, ulong steps, ulong columns, float16 c)
+inline float16 NAME_of(
+    A a, const __local void *b, ulong steps, ulong columns, ulong line, float16 c)
 {
   const uint8 x = as_uint8(a);
-  const ulong first = (ulong)((uint)(size_t)b >> 4) | (steps << 16) | (columns << 32);
+  const ulong far = ACROSS && line > 1 ? steps : columns;
+  const ulong lines = line > 1 ? 2 - line / 8 : 0;
+  const ulong first =
+      (ulong)((uint)(size_t)b >> 4) | (steps << 16) | (far << 32) | (lines << 62);
   const ulong second = first + 2 * steps;
   asm volatile("LINES"
                : SUMS
                : REGISTERS, "l"(first), "l"(second) : "memory");
   return c;
 }
-#define NAME(a, b, steps, columns, c) NAME_of(a, &(b), steps, columns, c)
+#define NAME(a, b, steps, columns, line, c) NAME_of(a, &(b), steps, columns, line, c)
 """
 _LINES = (
     "wgmma.fence.sync.aligned;",
@@ -63,8 +68,9 @@ inline float NAME_dot(uint a, uint b)
   return DOT;
 }
 __attribute__((noinline))
-float16 NAME_of(A a, const __local uint *b, int steps, int columns, float16 c)
+float16 NAME_of(A a, const __local uint *b, int steps, int columns, int line, float16 c)
 {
+  const int place = (size_t)b / 16 % 8;
   const int g = get_sub_group_local_id() / 4, t = get_sub_group_local_id() % 4;
   uint x[8];
   float sums[16];
@@ -87,17 +93,25 @@ float16 NAME_of(A a, const __local uint *b, int steps, int columns, float16 c)
   }
   return vload16(0, sums);
 }
-#define NAME(a, b, steps, columns, c) \\
-  NAME_of(a, (const __local uint *)&(b), steps, columns, c)
+#define NAME(a, b, steps, columns, line, c) \\
+  NAME_of(a, (const __local uint *)&(b), steps, columns, line, c)
 """
-_WORD = "b[4 * (piece * steps + column / 8 * columns + column % 8) + s]"
-_WORD_ACROSS = """NAME_pair(
-          (const __local ushort *)b + 8 * (piece * steps + column / 8 * columns + 2 * s)
-          + column % 8)"""
-_PAIR = """
-inline uint NAME_pair(const __local ushort *even)
+_PLACE = """
+inline int NAME_place(int place, int piece, int line)
 {
-  return even[0] | (uint)even[8] << 16;
+  const int at = place + piece;
+  return (at ^ at / 8 % line) - place;
+}
+"""
+_WORD = """b[4 * NAME_place(
+          place, piece * steps + column / 8 * columns + column % 8 * line, line) + s]"""
+_WORD_ACROSS = """NAME_pair((const __local ushort *)b + column % 8, place,
+          piece * steps + column / 8 * columns + 2 * s * line, line)"""
+_PAIR = """
+inline uint NAME_pair(const __local ushort *b, int place, int even, int line)
+{
+  return b[8 * NAME_place(place, even, line)]
+      | (uint)b[8 * NAME_place(place, even + line, line)] << 16;
 }
 """
 
@@ -145,10 +159,11 @@ def _entry(
         "REGISTERS": ", ".join(f'"r"(x.s{n})' for n in range(8)),
         "DOT": dot,
         "WORD": _WORD_ACROSS if across else _WORD,
+        "ACROSS": str(int(across)),
         "NAME": name,
         "A a": f"{held}{8 * e} a",
     }
-    layouts, emulated = _fragments(e, across), _PAIR + _SHUFFLES if across else _SHUFFLES
+    layouts, emulated = _fragments(e, across), _PLACE + _PAIR * across + _SHUFFLES
     return Entry(
         name,
         product(16 * e, number, sides=(ROWS, COLUMNS)),
