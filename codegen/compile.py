@@ -12,6 +12,7 @@ from codegen.emit.work_size import ids, work_of
 from codegen.emit.write_places import NOWHERE, Cell, Place, laid, view_of
 from codegen.kernel_facts import MOST_STATEMENTS, Facts, facts, refuse_too_large
 from codegen.memory.barriers import with_barriers
+from codegen.memory.begun_copies import with_copies_past
 from codegen.memory.copied_variables import without_copied_variables
 from codegen.memory.early_barriers import with_early_barriers
 from codegen.memory.loaded_together import with_neighbours_loaded
@@ -171,7 +172,8 @@ def _emitted(
         work.groups,
         body,
     )
-    return with_early_barriers(with_barriers(with_shared_locals(without_unread_memory(kernel))))
+    met = with_early_barriers(with_barriers(with_shared_locals(without_unread_memory(kernel))))
+    return with_copies_past(met)
 
 
 def _plan(

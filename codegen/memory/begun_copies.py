@@ -11,6 +11,7 @@ from codegen.tree.statements import (
     Declare,
     For,
     If,
+    Kernel,
     Load,
     Memory,
     Number,
@@ -19,8 +20,10 @@ from codegen.tree.statements import (
     Statement,
     Store,
     Value,
+    calls,
     kind_of,
     loads,
+    remembered,
     statements,
 )
 from ir.core.types import BYTES
@@ -32,6 +35,30 @@ def begun(filling: Block) -> Block:
     """The statements `filling` with each store to local memory begun that copies what is in global
     memory, or zeros outside of an array."""
     return Block(tuple(map(_begun, _without_carriers(filling))))
+
+
+@remembered
+def with_copies_past(kernel: Kernel) -> Kernel:
+    """The kernel in which copies that are begun go past the first-level cache, if its instructions
+    read local memory themselves: neighbours copy whole sectors for them, which nothing else
+    reads."""
+    if not any(call.instruction.placed for call in calls(kernel)):
+        return kernel
+    return replace(kernel, body=_past(kernel.body))
+
+
+def _past(body: Block) -> Block:
+    done = list[Statement]()
+    for s in body.statements:
+        match s:
+            case Store() if s.begun:
+                s = replace(s, past=True)
+            case For(_, _, inner) | If(_, inner):
+                s = replace(s, body=_past(inner))
+            case Block():
+                s = _past(s)
+        done.append(s)
+    return Block(tuple(done))
 
 
 def begins(body: Block) -> bool:
