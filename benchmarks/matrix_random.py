@@ -2,16 +2,17 @@
 a device.
 
     python -m benchmarks.matrix_random [--device D] [--count 300] [--jobs N] [--seed S]
-        [--time-limit 600] [--out FILE.jsonl] [--family matrix] [--words parts,ahead] [--set K=3]
+        [--time-limit 600] [--out FILE.jsonl] [--family matrix] [--words parts,ahead]
+        [--set K=3,M=64|96]
 
 Forms are those of one family, by instructions that an H200 has, that have all the words asked for.
 Sizes are drawn at random: odd images, strides, dilations, groups, volumes, batches, channels that
-fill no tile; those that --set gives are as given. Each program is lowered in a random form at a
-random point, and computes on small whole numbers, which every instruction of the family multiplies
-exactly: its results must be those of the interpreter to the last bit. (So it is for `--family
-winograd --words F2 --set K=3`, but not for larger tiles, whose transforms round.) Says as it goes
-how many programs and forms were tried, and each that was wrong; with `--out`, each case is a line
-of that file as soon as it was tried.
+fill no tile; those that --set gives are among those given. Each program is lowered in a random form
+at a random point, and computes on small whole numbers, which every instruction of the family
+multiplies exactly: its results must be those of the interpreter to the last bit. (So it is for
+`--family winograd --words F2 --set K=3`, but not for larger tiles, whose transforms round.) Says as
+it goes how many programs and forms were tried, and each that was wrong; with `--out`, each case is
+a line of that file as soon as it was tried.
 """
 
 import argparse
@@ -83,11 +84,11 @@ class Case:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What to draw from: the forms of a family that have all of these words, and sizes, by name, in
-    place of drawn ones; the name of the device to build for."""
+    place of all; the name of the device to build for."""
 
     family: str
     words: frozenset[str]
-    sizes: Mapping[str, int]
+    sizes: Mapping[str, Sequence[int]]
     device: str | None
 
     def forms(self, p: Program) -> list[Form]:
@@ -121,8 +122,7 @@ def drawn(asked: Asked, seed: str) -> Case | None:
     no program, or none of the forms that were drawn applies to it."""
     random = Random(seed)
     file, choices = random.choice(PROGRAMS)
-    sizes = {name: random.choice(values) for name, values in choices.items()}
-    sizes |= asked.sizes
+    sizes = {name: random.choice(v) for name, v in {**choices, **asked.sizes}.items()}
     try:
         p = parse_file(EXAMPLES / file, sizes)
         every = asked.forms(p)
@@ -203,9 +203,10 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="write each case to this file")
     parser.add_argument("--family", default="matrix")
     parser.add_argument("--words", default="", help="words that all forms must have")
-    parser.add_argument("--set", default="", help="sizes in place of drawn ones: K=3,…")
+    parser.add_argument("--set", default="", help="sizes to draw from: K=3,M=64|96,…")
     given = parser.parse_args()
-    sizes = {k: int(n) for k, _, n in (s.partition("=") for s in given.set.split(",") if s)}
+    asked_for = (s.partition("=") for s in given.set.split(",") if s)
+    sizes = {name: tuple(map(int, each.split("|"))) for name, _, each in asked_for}
     words = frozenset(filter(None, given.words.split(",")))
     asked = Asked(given.family, words, sizes, given.device)
     session = opened(given.device)

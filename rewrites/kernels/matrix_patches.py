@@ -83,8 +83,8 @@ def staged_nest(
     along = {n: along_sum(e, n) for n in numbers}
     both = {n: lie(along=along[n]) for n in numbers}
     if entry.placed:
-        ways = {"ahead": chunks.ahead, "in_flight": chunks.in_flight, "steps": entry.steps}
-        both[staged] = as_it_is_read(items, along[staged], **ways)
+        read = partial(as_it_is_read, items, ahead=chunks.ahead, in_flight=chunks.in_flight)
+        both[staged] = read(along=along[staged], steps=entry.steps)
     loaded = by_rows(entry, [along[n] for n in reversed(numbers)]) if chunks.by_rows else ()
     return _whole(entry, chunks, tiles, len(sums), staged, both, loaded)
 
