@@ -31,6 +31,7 @@ from codegen.tree.statements import (
 from ir.arena import LOCAL_ALIGNMENT
 from ir.instructions import local_writes, under_way
 from ir.instructions.entries.copies import COPIES
+from ir.instructions.side_by_side import several
 from ir.instructions.sub_groups import SUB_GROUP
 
 HALF = "#pragma OPENCL EXTENSION cl_khr_fp16 : enable"
@@ -65,7 +66,9 @@ def _printed(kernel: Kernel, in_bytes: bool) -> tuple[str, tuple[str, ...]]:
     extensions += [COPIES.text] if AWAIT in text else []
     extensions += [under_way.TEXT] if under_way.AWAIT_PRODUCTS in text else []
     extensions += [local_writes.TEXT] if local_writes.ORDERED_BARRIER in text else []
-    return text, (*extensions, *writer.spell.helpers())
+    used = writer.spell.instructions.values()
+    beside = [more for i in used for name, _, more in several(i) if f"{name}(" in text]
+    return text, (*extensions, *writer.spell.helpers(), *beside)
 
 
 def _computes_with_halves(kernel: Kernel) -> bool:

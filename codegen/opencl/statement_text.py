@@ -11,6 +11,7 @@ from codegen.index.condition import ALWAYS, NEVER, Condition, substitute_in
 from codegen.index.substitute import evaluate
 from codegen.memory.unrolled_registers import InMemory, Layout, Registers, layouts, spelled_loops
 from codegen.numbers.integer_text import type_text
+from codegen.opencl.calls_beside import Beside, beside
 from codegen.opencl.common_guards import CommonGuards, told_apart
 from codegen.opencl.constant_folding import folding
 from codegen.opencl.expression_text import Expressions
@@ -80,6 +81,7 @@ class Writer:
         self.barrier = ORDERED_BARRIER if placed else PLAIN
         self.lines: list[str] = []
         self.closed: tuple[int, int, str] | None = None  # where a guard's braces ended just now
+        self.beside: dict[int, Beside] = {}  # calls in the lines just before, by the lines' numbers
         self.undeclared: dict[str, _Undeclared] = {}
         self.all_undeclared: list[_Undeclared] = []
 
@@ -292,7 +294,28 @@ class Writer:
                 self.undeclared.pop(cell.split(".")[0], None)
             else:
                 text = self.declared_by(cell, depth) + text
-        self.line(depth, text)
+        call = beside(s, text, self.spell.places.values)
+        if call is None:
+            self.line(depth, text)
+        else:
+            self.called(call, depth)
+
+    def called(self, call: Beside, depth: int) -> None:
+        """Write a call, or one that stands for it and those just before it that it goes on from.
+        Calls that add to other sums may be made in any order."""
+        if len(self.lines) - 1 not in self.beside:
+            self.beside.clear()
+        open_calls = [*self.beside.items()]
+        if any({*call.sums} & {*before.sums} for _, before in open_calls):
+            self.beside.clear()
+            open_calls = []
+        for n, before in open_calls:
+            if (both := before.joined(call)) is not None:
+                self.beside[n] = both
+                self.lines[n] = "  " * depth + both.text
+                return
+        self.beside[len(self.lines)] = call
+        self.line(depth, call.text)
 
 
 def _begun(text: str, kind: Kind, past: bool) -> str:

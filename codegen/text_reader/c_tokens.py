@@ -2,9 +2,11 @@
 
 import re
 from bisect import bisect_right
+from collections.abc import Mapping
 from typing import NoReturn
 
 from codegen.text_reader.c_syntax import CExpr
+from ir.core.nodes import Instruction
 
 _SKIPPED = r"(?:\s|//[^\n]*+)*+"  # for good: what is behind // is never read
 _TOKEN = re.compile(
@@ -31,7 +33,7 @@ class NotRead(Exception):
 class Tokens:
     """The tokens of a text, and how many of them are read; after the last, tokens are empty."""
 
-    __slots__ = ("at", "ends", "leaves", "starts", "words")
+    __slots__ = ("at", "ends", "leaves", "several", "starts", "words")
 
     def __init__(self, text: str) -> None:
         self.words: list[str] = []
@@ -39,6 +41,7 @@ class Tokens:
         self.ends = [found.start() for found in re.finditer("\n", text)]
         self.at = 0
         self.leaves: dict[str, CExpr] = {}  # names and numbers that were read before
+        self.several: Mapping[str, tuple[Instruction, int]] = {}  # calls that stand for so many
         if (misleading := _MISLEADING.search(text)) is not None:
             raise self.no_token(misleading.start(), misleading.group())
         end = 0

@@ -1,26 +1,36 @@
 """The texts of instructions and of functions on numbers that stand in a kernel's text: they are not
 parsed, but must agree with those of their tables letter by letter."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from codegen.numbers.number_functions import number_function, text_of
 from ir.core.nodes import Instruction
 from ir.instructions import local_writes, under_way
 from ir.instructions.entries.copies import COPIES
+from ir.instructions.side_by_side import several
 from ir.instructions.sub_groups import SUB_GROUP
 from ir.instructions.table import CALLED
 
+Several = Mapping[str, tuple[Instruction, int]]  # calls that stand for several of an instruction
 
-def taken_out(source: str) -> tuple[str, tuple[Instruction, ...]]:
-    """The text of a kernel with the functions of instructions replaced by empty lines, and the
-    instructions that these functions carry out."""
+
+def taken_out(source: str) -> tuple[str, tuple[Instruction, ...], Several]:
+    """The text of a kernel with the functions of instructions replaced by empty lines, the
+    instructions that these functions carry out, and the calls that stand for several of one."""
     found = tuple(e.instruction for e in CALLED.values() if f"{e.text}\n" in source)
+    together = {
+        name: (instruction, count, text)
+        for instruction in found
+        for name, count, text in several(instruction)
+        if f"{text}\n" in source
+    }
     numbers = tuple(_functions_on_numbers(source))
     ours = (SUB_GROUP, COPIES.text, local_writes.TEXT, under_way.TEXT)
-    for text in (*ours, *numbers, *(instruction.text for instruction in found)):
+    called = (*(i.text for i in found), *(text for _, _, text in together.values()))
+    for text in (*ours, *numbers, *called):
         source = source.replace(f"{text}\n", "\n" * (text.count("\n") + 1), 1)
-    return source, found
+    return source, found, {name: (i, count) for name, (i, count, _) in together.items()}
 
 
 def _functions_on_numbers(source: str) -> Iterator[str]:

@@ -32,6 +32,7 @@ from codegen.text_reader.c_syntax import (
 )
 from codegen.text_reader.c_tokens import END, NotRead, Tokens
 from codegen.text_reader.c_words import FENCES, KINDS, SPACES, WIDTHS
+from codegen.text_reader.calls_beside import calls_beside
 from codegen.text_reader.instruction_texts import taken_out
 from codegen.text_reader.read_expressions import (
     arguments,
@@ -52,8 +53,9 @@ _STORE = re.compile(r"vstore(?:(\d+)|_half(\d*)_rte)")
 
 def read_kernel(source: str) -> KernelText:
     """The syntax tree of a text: one kernel, with what stands before it; raises NotRead."""
-    rest, instructions = taken_out(source)
+    rest, instructions, several = taken_out(source)
     tokens = Tokens(rest)
+    tokens.several = several
     while tokens.word in EXTENSIONS:
         tokens.take()
     functions = []
@@ -150,6 +152,8 @@ def statement(tokens: Tokens) -> CStatement:
         return copies_awaited(tokens)
     if word in (AWAIT_PRODUCTS, SETTLED):
         return products_awaited(tokens)
+    if word in tokens.several:
+        return calls_beside(tokens, *tokens.several[word])
     return assignment(tokens)
 
 

@@ -7,6 +7,7 @@ so that the type of any term follows from the term alone (`ir.core.type_rules.ty
 
 # key: f function, xs arrays, e expression, n size, l r amounts left and right
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -367,10 +368,12 @@ class Placed:
     itself. Each lane's vector of it is a piece. The number of a piece is written in `digits`, most
     significant first; pieces with neighbouring values of a digit lie at a distance that the call
     tells. Those of the last digit lie side by side, or in lines whose pieces are exchanged
-    (`codegen/index/pieces.py`)."""
+    (`codegen/index/pieces.py`). Where one call stands for several, the operand of the next begins
+    where the pieces of one end that differ in the digit number `onward`."""
 
     operand: int
     digits: tuple[int, ...]
+    onward: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,7 +389,9 @@ class Instruction:
     (None: as many as the type has). With `by_place` it reads its operands itself: each has to lie
     in local memory. It reads those in `placed` itself, too, and each lane reads them whole. The
     lanes are those of `sub_groups` sub-groups. If it `goes_on` after a call, its result is there,
-    and what it reads may be overwritten, when work-items have awaited it.
+    and what it reads may be overwritten, when work-items have awaited it. One call may stand for
+    several that have all operands in common but for the placed one and the sums that they add to,
+    the last; `beside` has the texts that carry it out, by how many these are.
     """
 
     name: str
@@ -400,6 +405,7 @@ class Instruction:
     placed: tuple[Placed, ...] = field(compare=False, default=())  # read whole from local memory
     sub_groups: int = field(compare=False, default=1)  # whose lanes carry it out
     goes_on: bool = field(compare=False, default=False)  # after a call, until it is awaited
+    beside: Mapping[int, str] = field(compare=False, default_factory=dict, repr=False)
 
 
 @hashed

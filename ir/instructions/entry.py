@@ -2,7 +2,7 @@
 over lanes, and their texts for each target."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
@@ -58,7 +58,8 @@ class Entry(Spelled):
     of a sum, and cuts others off; None: it reads all, or rounds as ordinary additions do. The lanes
     are those of `sub_groups` sub-groups. Operands in `placed` have to lie in local memory, where
     the instruction reads them itself. If it `goes_on`, a call of it ends before its products are
-    made (`ir/instructions/under_way.py`).
+    made (`ir/instructions/under_way.py`). `beside` has, for each number of calls side by side that
+    one call may stand for, the texts that carry these out (`several_name`).
 
     `spelled` has, for each target's condition of the preprocessor, the OpenCL functions that carry
     the instruction out there, one of which has its name; `emulated` has those that do so by
@@ -82,6 +83,7 @@ class Entry(Spelled):
     sub_groups: int = 1
     placed: tuple[Placed, ...] = ()
     goes_on: bool = False
+    beside: Mapping[int, Spelled] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         sides = [_shape(v.type) for v in variables(self.program.pattern)]
@@ -130,6 +132,7 @@ class Entry(Spelled):
             placed=self.placed,
             sub_groups=self.sub_groups,
             goes_on=self.goes_on,
+            beside={count: found.text for count, found in self.beside.items()},
         )
 
     def carried_out(self, *matrices: Expr) -> Expr:

@@ -141,7 +141,7 @@ TEXT_FAULTS = {
         "  AWAIT_PRODUCTS();\n  SETTLED(acc_0);\n",
         "  SETTLED(acc_0);\n  AWAIT_PRODUCTS();\n",
     ),
-    "of another sum": ("4, acc_1)", "4, acc_0)"),
+    "of another sum": ("acc_0, acc_1)", "acc_0, acc_0)"),
     "by some lanes": ("    AWAIT_PRODUCTS();\n", "    if (lid0 < 96) {\n AWAIT_PRODUCTS();\n}\n"),
     "another text": ("wait_group.sync.aligned 0", "wait_group.sync.aligned 1"),
 }
