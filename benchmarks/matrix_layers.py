@@ -6,7 +6,7 @@ beside the fastest way of PyTorch.
         [--out FILE.jsonl] [--again FILE.jsonl] [--most 4]
 
 A row is a name in `benchmarks/matrix_rows.py`, or the beginning of several: `batch-vgg`, `mec`,
-`half-vgg`, `f16x3-vgg`, `winograd-vgg`, `vgg`, `data-vgg`, `weights-vgg`, `transposed`, `product`.
+`half-vgg`, `wgmma-vgg`, `f16x3-vgg`, `winograd-vgg`, `vgg`, `data-vgg`, `weights-vgg`, `transposed`, `product`.
 Processes lower random forms of the row, draw random points from the share of each that the cost
 model takes for the fastest, and build them; with `--near`, of those forms alone whose best estimate
 is within that factor of the row's least. The device times what is built and checks the fast ones

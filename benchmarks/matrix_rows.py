@@ -82,6 +82,8 @@ PACKED = "patch relaid"  # constants are laid out for lanes before all runs
 IN_RUNS = "patch laid"  # there are none: what lanes load is laid out in every run
 SEVERAL = "split widened spelled by-taps"  # for sums of several dimensions, or other numbers
 BF16X3 = _way(f"mma-bf16 parts {PACKED}", "padded", "float", 1e-5)
+BY_WGMMA = _way(f"wgmma-bf16 parts {PACKED}", "padded", "float", 1e-5)
+ONE_BY_WGMMA = _way(f"wgmma-bf16 {PACKED}", "padded parts three-parts", "tf32", 4e-3)
 F16X3 = _way(f"mma-f16 parts {PACKED}", "padded", "float", 1e-6)
 HALVES = _way(f"mma-f16 {PACKED}", "padded parts widened", "half", 3e-3)
 PRODUCTS = {
@@ -116,6 +118,9 @@ def rows() -> Iterator[Row]:
         yield Row(f"mec-cv{n}", _text("mec"), tuple(sizes.items()), BF16X3)
     for n in VGG:
         yield Row(f"vgg-{n}", _text("vgg"), tuple(known[f"vgg-{n}"].sizes), BF16X3)
+        yield Row(f"wgmma-vgg-{n}", _text("vgg"), tuple(known[f"vgg-{n}"].sizes), BY_WGMMA)
+        name = f"one-wgmma-vgg-{n}"
+        yield Row(name, _text("vgg"), tuple(known[f"vgg-{n}"].sizes), ONE_BY_WGMMA)
         sizes_of_layer = tuple(known[f"vgg-{n}"].sizes)
         yield Row(f"winograd-vgg-{n}", _text("vgg"), sizes_of_layer, BY_MMA, family="winograd")
         name = f"winograd-f16x3-vgg-{n}"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from codegen.emit import materialise as making
 from codegen.emit.bound_values import Env
 from codegen.emit.private_shares import lanes
-from codegen.emit.read_views import array, value
+from codegen.emit.read_views import View, array, value
 from codegen.emit.recursion import Recursion
 from codegen.emit.write_places import Place, array_place, is_own, put, view_of
 from codegen.index.index import Index, as_index
@@ -28,10 +28,16 @@ def carry_out(emitter: Recursion, e: Instruct, env: Env, to: Place) -> None:
     e calls, and puts its share of the result at the place `to`.
 
     If `to` is guarded, or other work-items see it, the result is made in private memory first and
-    then copied to `to`.
+    then copied to `to`. Where products go on after a call, those that they are added to are made in
+    the same place before, so that none has to be awaited between them.
     """
     own = to if is_own(to) else making.private(emitter, e, emitter.wanted)
-    call = _called(emitter, e, env)
+    sums = e.parts[-1]
+    if e.instruction.goes_on and isinstance(sums, Instruct):
+        carry_out(emitter, sums, env, own)
+        call = _called(emitter, e, env, view_of(own))
+    else:
+        call = _called(emitter, e, env)
 
     def lane(i: Index) -> None:
         put(emitter.scope, array_place(own).at(i), call(i))
@@ -41,10 +47,17 @@ def carry_out(emitter: Recursion, e: Instruct, env: Env, to: Place) -> None:
         emitter.copy(view_of(own), to)
 
 
-def _called(emitter: Recursion, e: Instruct, env: Env) -> Callable[[Index], Call]:
+def _called(
+    emitter: Recursion, e: Instruct, env: Env, sums: View | None = None
+) -> Callable[[Index], Call]:
     """The function from a lane to the call of the instruction of e there. An operand that is loaded
-    by an instruction of its own is a call inside the call."""
-    operands = tuple(_operand(emitter, part, env) for part in e.parts)
+    by an instruction of its own is a call inside the call; `sums` are the last operand, if they are
+    made already."""
+    parts = e.parts if sums is None else e.parts[:-1]
+    operands = tuple(_operand(emitter, part, env) for part in parts)
+    if sums is not None:
+        held = array(sums)
+        operands = (*operands, lambda i: in_pieces(value(held.at(i))))
     kind = _kind(e)
 
     def call(i: Index) -> Call:

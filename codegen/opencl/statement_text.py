@@ -302,15 +302,12 @@ class Writer:
 
     def called(self, call: Beside, depth: int) -> None:
         """Write a call, or one that stands for it and those just before it that it goes on from.
-        Calls that add to other sums may be made in any order."""
+        Calls that add to the same sums stay in their order."""
         if len(self.lines) - 1 not in self.beside:
             self.beside.clear()
-        open_calls = [*self.beside.items()]
-        if any({*call.sums} & {*before.sums} for _, before in open_calls):
-            self.beside.clear()
-            open_calls = []
-        for n, before in open_calls:
-            if (both := before.joined(call)) is not None:
+        added = [n for n, before in self.beside.items() if {*call.sums} & {*before.sums}]
+        for n, before in self.beside.items():
+            if n > max(added, default=-1) and (both := before.joined(call)) is not None:
                 self.beside[n] = both
                 self.lines[n] = "  " * depth + both.text
                 return

@@ -149,10 +149,11 @@ def _products(
         by_it = instruct(name=entry.name, parts=True)
     parted = in_parts(name=entry.name, count=parts.count)
     small: Strategy = by_it
+    further = seq(by_it, attempt(outermost(still_in_lanes())))
     for _ in kept_products(parts.count)[2:]:
-        small = seq(of_start(small), by_it, attempt(outermost(still_in_lanes())))
+        small = seq(of_start(small), further)
     if not apart(t, parts.count):
-        return seq(parted, of_start(small), by_it)
+        return seq(parted, of_start(small), further)
     made = seq(of_array(of_part(0, by_it)), of_array(of_part(1, small)), map_inside_view())
     return seq(parted, made)
 
