@@ -23,6 +23,7 @@ from codegen.runtime.build_options import build_options, for_its_target
 from codegen.runtime.built_program import Program
 from codegen.runtime.c_calls import give_back_freed, launch_call, loader
 from codegen.runtime.devices import Broken, Device, choose, devices, known_libraries
+from codegen.runtime.intermediate_code import intermediate_code, with_intermediate_code
 from codegen.runtime.large_pages import new_buffer
 from codegen.runtime.queue import Recorded
 from codegen.runtime.results import (
@@ -214,8 +215,10 @@ def _code_bytes(compiled: Iterable[cl.Program]) -> int | None:
 
 # Sessions
 
-KEPT = 32  # kernels compiled last; others are loaded from disk. A CPU's driver holds 3 to 5 MB for
-# each that it compiled, and one for each that it loaded: 256 of them made a worker of 1.2 GB
+NOTHING = "kernel void nothing() {}"
+
+KEPT = 32  # kernels compiled last; others are loaded from disk. A driver holds a megabyte or more
+# for each: 256 of them made a worker of 1.2 GB
 
 
 @lru_cache(maxsize=1)
@@ -245,6 +248,7 @@ class Session:
         keep = cached and not device.simulator
         self._cache = cache.BinaryCache(cache.folder() / "programs") if keep else None
         self._compiled = lru_cache(maxsize=KEPT)(self._compile)
+        self._nothing = lru_cache(maxsize=1)(self._code_of_nothing)
 
     def build(
         self, plan: Plan, options: str = "", checking: bool = False, together: bool = False
@@ -289,14 +293,14 @@ class Session:
     def _compile(self, source: str, options: str, more: str) -> cl.Program:
         if self._cache is None:
             return self._from_source(source, options)
-        key = cache.key("kernel 1", source, options, more, *_identity(self.handle))
+        key = cache.key("kernel 2", source, options, more, *_identity(self.handle))
         binary = self._cache.get(key)
         if binary is not None:
             try:
                 return _built(cl.Program(self.context, [self.handle], [binary]), options)
             except cl.Error:
                 self._cache.drop(key)
-        compiled = self._from_source(source, options)
+        compiled = self._light(self._from_source(source, options), options)
         with contextlib.suppress(cl.Error):
             self._cache.put(key, compiled.get_info(cl.program_info.BINARIES)[0])
         return compiled
@@ -312,6 +316,25 @@ class Session:
             return self._for_its_target(_built(program, options))
         except cl.Error as error:
             raise BuildFailed(self._log(program) or str(error)) from error
+
+    def _light(self, program: cl.Program, options: str) -> cl.Program:
+        """The program without the compiler's intermediate code, loaded again, if the driver would
+        keep that beside the machine code; otherwise the program itself."""
+        with contextlib.suppress(cl.Error, BuildFailed):
+            (binary,) = program.get_info(cl.program_info.BINARIES)
+            code = intermediate_code(binary)
+            if code is None or not 0 < len(self._nothing()) < len(code):
+                return program
+            light = with_intermediate_code(binary, self._nothing())
+            loaded = _built(cl.Program(self.context, [self.handle], [light]), options)
+            if _kernel_names(loaded) == _kernel_names(program):
+                return loaded
+        return program
+
+    def _code_of_nothing(self) -> bytes:
+        """The intermediate code of a program whose only kernel does nothing."""
+        program = self._from_source(NOTHING, "")
+        return intermediate_code(program.get_info(cl.program_info.BINARIES)[0]) or b""
 
     def _for_its_target(self, program: cl.Program) -> cl.Program:
         """The program; or, if its PTX has lines that need another target than the compiler's, the
@@ -434,6 +457,11 @@ class Session:
             for event in events:
                 event.wait()
             return [event.profile.end - event.profile.start for event in events]
+
+
+def _kernel_names(program: cl.Program) -> set[str]:
+    """The names of a program's kernels."""
+    return set(program.get_info(cl.program_info.KERNEL_NAMES).split(";"))
 
 
 def _built(program: cl.Program, options: str) -> cl.Program:
