@@ -31,10 +31,6 @@ KEPT = 4  # sets of the caller's buffers whose launches stay recorded
 
 NOTHING: Mapping[str, DeviceArray] = MappingProxyType({})
 
-BuiltKernel = tuple[Any, Any]
-"""The driver's kernel, and its program, which is kept since some drivers free it when no reference
-is left."""
-
 Key = tuple[tuple[str, int], ...]  # names of buffers, and which these are
 
 
@@ -45,7 +41,7 @@ class Program:
         self,
         queue: Queue,
         plan: Plan,
-        kernels: Sequence[BuiltKernel],
+        kernels: Sequence[Any],
         checking: bool,
         code_bytes: int | None = None,
     ) -> None:
@@ -202,7 +198,7 @@ class Program:
         buffer gets the id of one of them, and on buffers of this program for all others."""
         todo = [(n, self.plan.kernels[n]) for n in self._numbers(prepack=False)]
         made = self._queue.record(
-            [(self._kernels[n][0], launch, self._views(launch, own)) for n, launch in todo]
+            [(self._kernels[n], launch, self._views(launch, own)) for n, launch in todo]
         )
         return replace(made, kept=(*made.kept, dict(own), self._memory))
 
@@ -350,7 +346,7 @@ class Program:
                 self._move_in(set(launch.arguments) - living, launch.prepack)
                 living.update(launch.arguments)
             views = self._views(launch, own)
-            events.append(self._queue.enqueue(self._kernels[number][0], launch, views))
+            events.append(self._queue.enqueue(self._kernels[number], launch, views))
             if checking:
                 self._queue.device_ns(events[-1:])
                 self._inspect(launch.name, living)

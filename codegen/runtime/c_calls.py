@@ -7,8 +7,10 @@ done once, before the first of many launches.
 import ctypes
 from collections.abc import Callable
 from functools import partial
+from typing import TypeAlias
 
 DIMENSIONS = 3
+Sizes: TypeAlias = tuple[int, int, int]
 
 
 def loader(extension: str) -> ctypes.CDLL:
@@ -24,11 +26,13 @@ def launch_call(
     library: ctypes.CDLL,
     queue: int,
     kernel: int,
-    global_size: tuple[int, int, int],
-    local_size: tuple[int, int, int],
+    global_size: Sizes,
+    local_size: Sizes,
+    event: ctypes.c_void_p | None = None,
 ) -> Callable[[], int]:
     """A function that enqueues a kernel and returns the driver's status. The queue and the kernel
-    are given by the addresses of the driver's objects; the kernel's arguments are set already."""
+    are given by the addresses of the driver's objects; the kernel's arguments are set already. An
+    `event` is given the address of the launch's event."""
     sizes = ctypes.c_size_t * DIMENSIONS
     return partial(
         library.clEnqueueNDRangeKernel,
@@ -40,7 +44,7 @@ def launch_call(
         sizes(*local_size),
         ctypes.c_uint(0),
         None,
-        None,
+        event if event is None else ctypes.byref(event),
     )
 
 

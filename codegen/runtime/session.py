@@ -23,6 +23,7 @@ from codegen.runtime.build_options import build_options, for_its_target
 from codegen.runtime.built_program import Program
 from codegen.runtime.c_calls import give_back_freed, launch_call, loader
 from codegen.runtime.devices import Broken, Device, choose, devices, known_libraries
+from codegen.runtime.driver_kernel import DriverKernel
 from codegen.runtime.intermediate_code import intermediate_code, with_intermediate_code
 from codegen.runtime.large_pages import new_buffer
 from codegen.runtime.queue import Recorded
@@ -268,7 +269,7 @@ class Session:
         whole = plan.source if together else None
         texts = [k.source if whole is None else whole for k in plan.kernels]
         compiled = [self._compiled(t, build_options(t, self.handle, options), more) for t in texts]
-        kernels = [(self._kernel(c, k), c) for c, k in zip(compiled, plan.kernels, strict=True)]
+        kernels = [self._kernel(c, k) for c, k in zip(compiled, plan.kernels, strict=True)]
         program = Program(self, plan, kernels, checking, _code_bytes(set(compiled)))
         if together:
             give_back_freed()
@@ -361,12 +362,12 @@ class Session:
             return ""
         return str(log).strip("\0 \n")
 
-    def _kernel(self, compiled: cl.Program, launch: Kernel) -> cl.Kernel:
+    def _kernel(self, compiled: cl.Program, launch: Kernel) -> DriverKernel:
         try:
-            kernel = cl.Kernel(compiled, launch.name)
+            kernel = DriverKernel(_loader(), compiled, launch.name)
             limit = self._most_items(kernel, launch)
-        except cl.Error as error:
-            raise BuildFailed(f"kernel '{launch.name}': {error}") from error
+        except RunFailed as error:
+            raise BuildFailed(str(error)) from error
         if kernel.num_args != len(launch.arguments):
             raise ValueError(
                 f"kernel '{launch.name}': expected the plan's {len(launch.arguments)} arguments, "
@@ -379,15 +380,13 @@ class Session:
             )
         return kernel
 
-    def _most_items(self, kernel: cl.Kernel, launch: Kernel) -> int:
+    def _most_items(self, kernel: DriverKernel, launch: Kernel) -> int:
         """The most work-items that a group of a kernel can have on this device. If the kernel was
         compiled for groups of the size of its launch, that size is trusted: NVIDIA's driver says
         256 of each kernel that was compiled for larger groups."""
-        info = cl.kernel_work_group_info
-        required = kernel.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, self.handle)
-        if tuple(required) == tuple(launch.local_size):
+        if kernel.required_group(self.handle.int_ptr) == tuple(launch.local_size):
             return prod(launch.local_size)
-        return int(kernel.get_work_group_info(info.WORK_GROUP_SIZE, self.handle))
+        return kernel.most_items(self.handle.int_ptr)
 
     # Memory and launches, as a Program needs them; what the driver refuses is a RunFailed.
 
@@ -420,32 +419,27 @@ class Session:
         with _driver("copying from the device"):
             cl.enqueue_copy(self.queue, array, buffer, src_offset=start)
 
-    def enqueue(self, kernel: cl.Kernel, launch: Kernel, buffers: Sequence[cl.Buffer]) -> cl.Event:
-        with _driver(f"kernel '{launch.name}'"):
-            kernel.set_args(*buffers)
-            return cl.enqueue_nd_range_kernel(
-                self._profiled, kernel, launch.global_size, launch.local_size
-            )
+    def enqueue(
+        self, kernel: DriverKernel, launch: Kernel, buffers: Sequence[cl.Buffer]
+    ) -> cl.Event:
+        kernel.set_arguments(buffers)
+        queue = self._profiled.int_ptr
+        event = kernel.enqueue(queue, launch.global_size, launch.local_size)
+        return cl.Event.from_int_ptr(event, retain=False)
 
-    def record(self, launches: Sequence[tuple[cl.Kernel, Kernel, Sequence[cl.Buffer]]]) -> Recorded:
-        kernels = [self._with_arguments(*launch) for launch in launches]
+    def record(
+        self, launches: Sequence[tuple[DriverKernel, Kernel, Sequence[cl.Buffer]]]
+    ) -> Recorded:
+        kernels = [kernel.again() for kernel, _, _ in launches]
+        for kernel, (_, _, buffers) in zip(kernels, launches, strict=True):
+            kernel.set_arguments(buffers)
         calls = (
             launch_call(
-                _loader(), self.queue.int_ptr, kernel.int_ptr, made.global_size, made.local_size
+                _loader(), self.queue.int_ptr, kernel.address, made.global_size, made.local_size
             )
             for kernel, (_, made, _) in zip(kernels, launches, strict=True)
         )
         return Recorded(tuple(calls), (kernels,))
-
-    def _with_arguments(
-        self, kernel: cl.Kernel, launch: Kernel, buffers: Sequence[cl.Buffer]
-    ) -> cl.Kernel:
-        """A kernel of the same program with these buffers set as its arguments, for the caller to
-        keep."""
-        with _driver(f"kernel '{launch.name}'"):
-            again = cl.Kernel(kernel.get_info(cl.kernel_info.PROGRAM), launch.name)
-            again.set_args(*buffers)
-            return again
 
     def finish(self) -> None:
         with _driver("waiting for the device"):
