@@ -14,25 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.networks import model_of, tensors_of
+from benchmarks.networks import measured, model_of, tensors_of
 from codegen.runtime.session import Session, open_device
 from explore.network_choice.choose_options import Choice, Chooser
-from explore.network_graph.network_layers import Layers, layers_of
+from explore.network_graph.network_layers import layers_of
 from explore.networks.export_network import inputs_for
 from explore.networks.network import Network
 from explore.networks.network_tables import proved
-from explore.networks.open_network import quickly
 from explore.onnx_model.read_model import read_model
 from explore.options.units import show_time
-from explore.run.target import Target, target_of
-
-
-def measured(layers: Layers, target: Target, session: Session, tried: int) -> Chooser:
-    """A chooser among the options of a network's layers: `tried` variants of each layer's program
-    are measured on the session's device. Times are the processor's, to which other programs that
-    share the cores do not add."""
-    options = quickly(layers, target, session, tried, clock=time.process_time_ns)
-    return Chooser.of(layers, options)
+from explore.run.target import target_of
 
 
 def budgets_of(front: list[Choice], count: int) -> list[int]:

@@ -1,9 +1,9 @@
 """Networks of the `onnx` package and networks built here, with random weights, and models in files,
 compared with onnxruntime: every tensor, the time, and the memory. The variants are the best by the
-cost model's estimates; nothing is explored.
+cost model's estimates; nothing is explored, unless so many variants are to be `--tried`.
 
     python -m benchmarks.networks squeezenet resnet18 detector.onnx … [--size 224] [--reference]
-    python -m benchmarks.networks squeezenet --beside onnxruntime
+    python -m benchmarks.networks squeezenet --beside onnxruntime [--tried 60] [--budget 11MiB]
 
 Of a file's inputs, open sizes become 1 (the batch), 3 (channels) and the size. With `--beside`, the
 network is measured with other engines in turns, in processes of their own: time, and the memory by
@@ -24,12 +24,18 @@ import onnx
 from onnx import version_converter
 
 import explore
+from codegen.runtime.session import Session, open_device
+from explore.network_choice.choose_options import Choice, Chooser
+from explore.network_graph.network_layers import Layers, layers_of
 from explore.networks.beside_peers import Beside, beside_lines, beside_peers
 from explore.networks.export_network import inputs_for
 from explore.networks.network import Network
+from explore.networks.open_network import quickly
 from explore.networks.peer_engines import INSTALL, EngineName
 from explore.onnx_model.onnx_graph import Array
-from explore.options.units import show_bytes
+from explore.onnx_model.read_model import read_model
+from explore.options.units import parse_bytes, show_bytes
+from explore.run.target import Target, target_of
 from tests.support.built_models import mobilenet_v2, resnet18
 from tests.support.light_models import OPSET, light_model
 from tests.support.onnx_models import expected
@@ -139,19 +145,47 @@ def compared(name: str, size: int | None, device: str, reference: bool) -> tuple
     ), found[where] <= KNOWN
 
 
+def measured(layers: Layers, target: Target, session: Session, tried: int) -> Chooser:
+    """A chooser among the options of a network's layers: `tried` variants of each layer's program,
+    on average, are measured on the session's device (0: none, times are rough estimates). Times
+    are the processor's, to which other programs that share the cores do not add."""
+    options = quickly(layers, target, session, tried, clock=time.process_time_ns)
+    return Chooser.of(layers, options)
+
+
+def chosen(
+    model: Any, size: int | None, device: str, tried: int, budget: int | None
+) -> tuple[Choice, Session]:
+    """The fastest choice for a model's network that takes at most `budget` bytes of global memory
+    (None: any) among `tried` variants of each layer, on average (0: by estimates); and the session
+    on the device."""
+    layers = layers_of(read_model(model, shapes_of(model, size or 224)))
+    target = target_of(device, None, ())
+    assert target.device is not None
+    session = open_device(target.device)
+    chooser = measured(layers, target, session, tried)
+    return chooser.fastest() if budget is None else chooser.within(budget), session
+
+
 def beside(
-    name: str, size: int | None, device: str, engines: Sequence[EngineName]
+    name: str,
+    size: int | None,
+    device: str,
+    engines: Sequence[EngineName],
+    tried: int,
+    budget: int | None,
 ) -> Sequence[Beside]:
-    """The measurements of the network `name` on a device, and of other engines that read the same
-    model. Images have `size` pixels each way (None: the network's own size)."""
+    """The measurements of the network `name` on a device, chosen from `tried` variants of each
+    layer within a budget of bytes (None: any), and of other engines that read the same model.
+    Images have `size` pixels each way (None: the network's own size)."""
     random = np.random.default_rng()
     model = model_of(name, random, size)
-    net = explore.network(model, shapes=shapes_of(model, size or 224), device=device)
-    inputs = inputs_for(net.layers, random)
+    choice, session = chosen(model, size, device, tried, budget)
+    inputs = inputs_for(choice.layers, random)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.onnx"
         onnx.save(model, file)
-        return beside_peers(net.plan, file, inputs, net.session.device, engines)
+        return beside_peers(choice.plan, file, inputs, session.device, engines)
 
 
 def main() -> None:
@@ -165,10 +199,15 @@ def main() -> None:
         "--reference", action="store_true", help="errors against onnx.reference, which is slow"
     )
     parser.add_argument("--beside", action="append", choices=[*INSTALL], help="an engine")
+    parser.add_argument(
+        "--tried", type=int, default=0, help="with --beside: variants of each layer to measure"
+    )
+    parser.add_argument("--budget", type=parse_bytes, help="with --beside: such as 11MiB")
     given = parser.parse_args()
     if given.beside:
         for name in given.names:
-            found = beside(name, given.size, given.device, given.beside)
+            wanted = given.size, given.device, given.beside, given.tried, given.budget
+            found = beside(name, *wanted)
             print("\n".join([name, *beside_lines(found)]), flush=True)
         return
     good = []
