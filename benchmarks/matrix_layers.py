@@ -6,14 +6,14 @@ beside the fastest way of PyTorch.
         [--out FILE.jsonl] [--again FILE.jsonl] [--most 4]
 
 A row is a name in `benchmarks/matrix_rows.py`, or the beginning of several: `batch-vgg`, `mec`,
-`half-vgg`, `wgmma-vgg`, `f16x3-vgg`, `winograd-vgg`, `vgg`, `data-vgg`, `weights-vgg`, `transposed`, `product`.
-Processes lower random forms of the row, draw random points from the share of each that the cost
-model takes for the fastest, and build them; with `--near`, of those forms alone whose best estimate
-is within that factor of the row's least. The device times what is built and checks the fast ones
-against the row's result in double precision; when the processes have ended, our two fastest and
-PyTorch's ways are timed in turns. Each line of the file is a variant, or a comparison. With
-`--again`, nothing is drawn: the fastest right variants that a file tells are made again, up to
---points of a form.
+`half-vgg`, `wgmma-vgg`, `one-wgmma-vgg`, `f16x3-vgg`, `winograd-vgg`, `vgg`, `data-vgg`,
+`weights-vgg`, `transposed`, `product`. Processes lower random forms of the row, draw random points
+from the share of each that the cost model takes for the fastest, and build them; with `--near`, of
+those forms alone whose best estimate is within that factor of the row's least. The device times
+what is built and checks the fast ones against the row's result in double precision; when the
+processes have ended, our two fastest and PyTorch's ways are timed in turns. Each line of the file
+is a variant, or a comparison. With `--again`, nothing is drawn: the fastest right variants that a
+file tells are made again, up to --points of a form.
 """
 
 # key: p program

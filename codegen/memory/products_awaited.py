@@ -2,7 +2,8 @@
 
 Products that add to the same registers follow each other without waiting. They are awaited before
 anything else uses their results or writes their operands, and before a barrier: behind it, others
-may overwrite what they read.
+may overwrite what they read. In sums whose turns go on without that, a turn awaits those of the
+turn before: so few are under way, and what they read takes few registers.
 """
 
 # key: s statement, e value
@@ -91,7 +92,7 @@ def _inside(s: Statement, state: _State) -> tuple[Statement, _State]:
             while True:
                 inner, after = _awaited(body, before)
                 if before | after == before:
-                    return replace(s, body=inner), after
+                    return replace(s, body=_in_turns(s, inner)), after
                 before |= after
         case If(_, body):
             inner, after = _awaited(body, state)
@@ -103,6 +104,17 @@ def _inside(s: Statement, state: _State) -> tuple[Statement, _State]:
             results = state.results | {(memory, call.kind.width)}
             return s, _State(True, results, state.operands | (given - {memory}))
     return s, state
+
+
+def _in_turns(s: For, body: Block) -> Block:
+    """The `body` of the loop s; if it is a sum of products that go on from turn to turn, each turn
+    awaits those of the one before."""
+    if any(isinstance(each, AwaitProducts) for each in statements(body)):
+        return body
+    added = [each for each in statements(body) if isinstance(each, Store) and _added(each)]
+    if any(s.var not in each.index.names for each in added):
+        return block([*body.statements, AwaitProducts(later=1)])
+    return body
 
 
 def _begins(s: Statement) -> bool:

@@ -43,7 +43,7 @@ from codegen.tree.statements import (
 from ir.core.types import BYTES
 from ir.instructions.entries.copies import PAST
 from ir.instructions.local_writes import ORDERED_BARRIER
-from ir.instructions.under_way import AWAIT_PRODUCTS, SETTLED
+from ir.instructions.under_way import AWAIT_PRODUCTS, AWAIT_PRODUCTS_BUT, SETTLED
 
 AWAIT, PLAIN = "AWAIT_COPIES", "barrier"
 ZERO = re.compile(r"0(\.0f)?|\(\w+\)\(0(\.0f)?\)")
@@ -132,6 +132,8 @@ class Writer:
                 self.line(depth, f"{AWAIT}();")
             case Await(later):
                 self.line(depth, f"{AWAIT}_BUT({later});")
+            case AwaitProducts(_, later) if later:
+                self.line(depth, f"{AWAIT_PRODUCTS_BUT}({later});")
             case AwaitProducts(results):
                 self.line(depth, f"{AWAIT_PRODUCTS}();")
                 for result in results:

@@ -137,6 +137,8 @@ class _Walker:
                 return Sequence((Gather(instruction.name), *rest))
             case Store():
                 return Sequence((*self.registers(s), self.store(s, where)))
+            case AwaitProducts(_, later) if later:  # others may still be under way
+                return Gather(AWAIT_PRODUCTS)
             case AwaitProducts(results):
                 return Sequence((Gather(AWAIT_PRODUCTS), AwaitsProducts(), *_settled(results)))
             case Barrier(spaces):

@@ -153,6 +153,8 @@ class _Walker:
                 return self.begin(s, where)
             case AwaitCopies(later):
                 return Awaits(later)
+            case AwaitProducts(later) if later:  # others may still be under way
+                return Gather(AWAIT_PRODUCTS)
             case AwaitProducts():
                 return Sequence((Gather(AWAIT_PRODUCTS), AwaitsProducts()))
             case Settled(result):

@@ -196,8 +196,9 @@ class AwaitCopies:
 
 @distinct
 class AwaitProducts:
-    """The statement AWAIT_PRODUCTS();"""
+    """The statement AWAIT_PRODUCTS(); or AWAIT_PRODUCTS_BUT(later); for a number of groups."""
 
+    later: int
     line: int
 
 

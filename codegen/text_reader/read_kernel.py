@@ -42,7 +42,7 @@ from codegen.text_reader.read_expressions import (
 )
 from codegen.tree.statements import Kind, Space
 from ir.instructions.local_writes import ORDERED_BARRIER
-from ir.instructions.under_way import AWAIT_PRODUCTS, SETTLED
+from ir.instructions.under_way import AWAIT_PRODUCTS, AWAIT_PRODUCTS_BUT, SETTLED
 
 EXTENSIONS = frozenset({"#pragma OPENCL EXTENSION cl_khr_fp16 : enable"})
 UNROLL = "#pragma unroll"
@@ -150,7 +150,7 @@ def statement(tokens: Tokens) -> CStatement:
         return copy_begun(tokens)
     if word in ("AWAIT_COPIES", "AWAIT_COPIES_BUT"):
         return copies_awaited(tokens)
-    if word in (AWAIT_PRODUCTS, SETTLED):
+    if word in (AWAIT_PRODUCTS, AWAIT_PRODUCTS_BUT, SETTLED):
         return products_awaited(tokens)
     if word in tokens.several:
         return calls_beside(tokens, *tokens.several[word])
@@ -318,11 +318,17 @@ def copies_awaited(tokens: Tokens) -> AwaitCopies:
 
 
 def products_awaited(tokens: Tokens) -> AwaitProducts | Settled:
-    """The next statement, AWAIT_PRODUCTS(); or SETTLED(result);"""
-    line = tokens.line
-    if tokens.take() == AWAIT_PRODUCTS:
+    """The next statement, AWAIT_PRODUCTS(); or AWAIT_PRODUCTS_BUT(later); for a number of groups;
+    or SETTLED(result);"""
+    line, word = tokens.line, tokens.take()
+    if word == AWAIT_PRODUCTS:
         tokens.expect("(", ")", ";")
-        return AwaitProducts(line)
+        return AwaitProducts(0, line)
+    if word == AWAIT_PRODUCTS_BUT:
+        tokens.expect("(")
+        later = tokens.number()
+        tokens.expect(")", ";")
+        return AwaitProducts(later, line)
     found = arguments(tokens)
     if len(found) != 1:
         tokens.refuse("SETTLED(result) before")

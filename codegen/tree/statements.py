@@ -243,10 +243,12 @@ class Await:
 
 @frozen
 class AwaitProducts:
-    """The place where work-items wait for the products of all instructions that went on after they
-    were called. The `results` of some, in registers, are used from here on."""
+    """The place where work-items wait for products of instructions that went on after they were
+    called: those begun since the last such place are a group, and all groups but the `later` latest
+    are awaited. The `results` of some, in registers, are used from here on."""
 
     results: tuple[Load, ...] = ()
+    later: int = 0
 
 
 @frozen

@@ -54,7 +54,6 @@ _LINES = (
     "wgmma.fence.sync.aligned;",
     "INSTRUCTION RESULTS, {OPERANDS_0}, PLACE_0, 1ENDING;",
     "INSTRUCTION RESULTS, {OPERANDS_4}, PLACE_1, 1ENDING;",
-    "wgmma.commit_group.sync.aligned;",
 )
 # Each lane reads the columns of its results from local memory, and gets its rows' steps from the
 # lanes of its sub-group that hold them. WORD is what its column has of a word's steps.

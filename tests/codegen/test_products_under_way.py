@@ -29,11 +29,13 @@ from codegen.tree.statements import (
     Store,
 )
 from explore.space.lowering import bound
+from ir import parse
 from ir.instructions.table import CALLED
 from ir.instructions.under_way import TEXT
 from rewrites.families.all_families import form_named
 from rewrites.tuning.lower import lower
 from tests.rewrites.test_matrix_both_staged import product
+from tests.rewrites.test_matrix_placed import PADDED
 
 
 @cache
@@ -102,8 +104,13 @@ def begun_afresh(s: Statement) -> list[Statement]:
     return [s, Store(s.memory, as_index(0), zero)]
 
 
+def all_but_the_latest(s: Statement) -> list[Statement]:
+    return [replace(s, later=1)] if isinstance(s, AwaitProducts) else [s]
+
+
 FAULTS = {
     "none is awaited": (without(AwaitProducts), About.AWAITED),
+    "all but the latest are awaited": (all_but_the_latest, About.AWAITED),
     "results are not settled": (never_settled, About.AWAITED),
     "some lanes await them": (by_some_lanes, About.LANES),
     "results are written": (begun_afresh, About.AWAITED),
@@ -144,6 +151,7 @@ TEXT_FAULTS = {
     "of another sum": ("acc_0, acc_1)", "acc_0, acc_0)"),
     "by some lanes": ("    AWAIT_PRODUCTS();\n", "    if (lid0 < 96) {\n AWAIT_PRODUCTS();\n}\n"),
     "another text": ("wait_group.sync.aligned 0", "wait_group.sync.aligned 1"),
+    "all but the latest": ("    AWAIT_PRODUCTS();\n", "    AWAIT_PRODUCTS_BUT(1);\n"),
 }
 
 
@@ -164,3 +172,30 @@ def test_nothing_is_awaited_by_others() -> None:
     assert {e.name.partition("_")[0] for e in going} == {"wgmma"}
     assert not any("wait_group" in e.text for e in going)
     assert "wait_group" in TEXT
+
+
+def convolved() -> Generated:
+    """A convolution whose taps are turns of loops inside each chunk."""
+    p = parse(PADDED)
+    low = lower(p, form_named(p, "matrix", "wgmma-bf16 patch relaid parts running"))
+    point = {"tr": 1, "sr": 1, "sc": 1, "tx": 4, "ty": 8, "k": 1, "rp": 0}
+    return generate(bound(low.program, point), max_work_group=1024)
+
+
+def test_a_turn_of_a_sum_awaits_the_products_of_the_turn_before() -> None:
+    """So that registers of operands are free again: all that is in a turn may go on."""
+    found = convolved()
+    text = found.plan.kernels[-1].text
+    turn = re.search(r"(?:\n +acc_ = wgmma_bf16\(.*){3}\n +(\w+)\((\d)\);\n +}", text)
+    assert turn is not None
+    assert turn.groups() == ("AWAIT_PRODUCTS_BUT", "1")
+    assert text.count("AWAIT_PRODUCTS_BUT") == 1
+    assert all(prove(kernel).ok for kernel in found.kernels)
+    assert all(proof.ok for proof in prove_texts(found.plan))
+
+
+def test_products_of_parts_are_added_in_one_place() -> None:
+    """None is awaited between the three products of a number's parts."""
+    text = convolved().plan.kernels[-1].text
+    assert re.search(r"acc_ = wgmma_bf16\(.*, acc_\);\n +acc_ = wgmma_bf16", text)
+    assert "made_" not in text
