@@ -31,7 +31,7 @@ def byte_pair(e: Apply) -> BytePair | None:
     no such sum, or if the second product is of other types than the first."""
     if e.op != "+" or e.kind.scalar != "int" or e.kind.width not in WIDTHS:
         return None
-    factors = [factor for product in e.arguments for factor in _factors(product)]
+    factors = [factor for product in e.arguments for factor in narrow_factors(product)]
     a, b, c, d = factors if len(factors) == 4 else (None,) * 4
     if a is None or b is None or c is None or d is None:
         return None
@@ -41,7 +41,7 @@ def byte_pair(e: Apply) -> BytePair | None:
     return BytePair(f"pairs_of_{types[0]}_{types[1]}", (a, b, c, d))
 
 
-def _factors(e: Value) -> tuple[Value | None, ...]:
+def narrow_factors(e: Value) -> tuple[Value | None, ...]:
     """The vectors of bytes or shorts that are multiplied in the product e, with None for a factor
     that is not converted from these; an empty tuple if e is no product."""
     if isinstance(e, Apply) and e.op == "*":

@@ -9,15 +9,16 @@ round to halves, by way of memory, where any device can keep halves.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from codegen.numbers.byte_pairs import PAIRED
+from codegen.numbers.byte_functions import BYTE_FUNCTIONS
+from codegen.numbers.function_body import NumberFunction
 from codegen.numbers.integer_text import suffix, type_text
 from codegen.tree.statements import Kind
 from ir.core.types import RANGES
 
 _QUIET = "as_uint@(x) | 4194304u"  # a NaN, which keeps being one without its lower half
 WAYS = ("rte", "rtz")
+VPDPBUSD = "HAS_VPDPBUSD"  # what the host defines where a compiler takes this instruction's name
 
 
 def _inside(way: str, least: int, largest: int) -> str:
@@ -49,87 +50,8 @@ def _narrow(way: str, least: int, largest: int) -> str:
     return _inside(way, least, largest)
 
 
-@dataclass(frozen=True, slots=True)
-class NumberFunction:
-    """A function on numbers: the names of the types that it takes and gives; its body; the
-    functions that it `calls`; and the names of its arguments, with their `types` if these differ.
-    In bodies, @ stands for the vector width, and @@ for twice the vector width.
-
-    `on_nvidia` is its body on NVIDIA's devices and `of_16` its body on 16 numbers, where these are
-    not `body`.
-    """
-
-    takes: str
-    gives: str
-    body: str
-    calls: tuple[str, ...] = ()
-    arguments: tuple[str, ...] = ("x",)
-    on_nvidia: str = ""  # its body there, where that is another
-    of_16: str = ""  # its body on 16 numbers, where that is another
-    types: tuple[str, ...] = ()  # of its arguments, where they differ
-
-
-def _column(byte: str, lane: int) -> NumberFunction:
-    """The function of four vectors of four bytes that gives the vector of their lanes number
-    `lane`.
-
-    On NVIDIA's devices it is made of the instruction `prmt`, which takes four bytes of two
-    registers, as the digits of its last operand say, the lowest byte first (0 to 3 are bytes of the
-    first register, 4 to 7 of the second). Two of its three instructions are the same for the lanes
-    0 and 1, and for 2 and 3, so that compilers share them."""
-    rows = ("a", "b", "c", "d")
-    pairs, column = ("0x5140", "0x7362")[lane // 2], ("0x5410", "0x7632")[lane % 2]
-    taken = 'asm("prmt.b32 %0, %1, %2, {};" : "=r"({}) : "r"({}), "r"({}));'
-    words = (f"as_uint({row})" for row in rows)
-    asm = (
-        taken.format(pairs, "left", *(next(words) for _ in range(2))),
-        taken.format(pairs, "right", *(next(words) for _ in range(2))),
-        taken.format(column, "all", "left", "right"),
-    )
-    return NumberFunction(
-        byte,
-        byte,
-        f"return ({byte}4)({', '.join(f'{row}.s{lane}' for row in rows)});",
-        arguments=rows,
-        on_nvidia=f"uint left, right, all; {' '.join(asm)} return as_{byte}4(all);",
-    )
-
-
-def _pairs(s: str, t: str) -> NumberFunction:
-    """The function (a, b, c, d) -> a * b + c * d, with a and c of the type s and b and d of the
-    type t: bytes or shorts.
-
-    The pairs (a, c) and (b, d) lie beside each other, as in the instructions of CPUs that multiply
-    pairs of 16-bit numbers and add the products. There are no vectors of 32 numbers: 16 are made by
-    halves."""
-
-    def sums(prefix: str, part: str, whole: str) -> str:
-        joined = (
-            f"{kind}{whole} {prefix}{x}; {prefix}{x}.even = {first}{part}; "
-            f"{prefix}{x}.odd = {second}{part}; "
-            for kind, x, first, second in ((s, "x", "a", "c"), (t, "y", "b", "d"))
-        )
-        product = f"convert_int{whole}({prefix}x) * convert_int{whole}({prefix}y)"
-        return f"{''.join(joined)}int{whole} {prefix}p = {product};"
-
-    halves = f"{sums('l', '.lo', '16')} {sums('h', '.hi', '16')}"
-    return NumberFunction(
-        s,
-        "int",
-        f"{sums('', '', '@@')} return p.even + p.odd;",
-        arguments=("a", "b", "c", "d"),
-        of_16=f"{halves} return (int16)(lp.even + lp.odd, hp.even + hp.odd);",
-        types=(s, t, s, t),
-    )
-
-
 NUMBER_FUNCTIONS: Mapping[str, NumberFunction] = {
-    **{
-        f"lane{lane}_of_{byte}": _column(byte, lane)
-        for byte in ("char", "uchar")
-        for lane in range(4)
-    },
-    **{f"pairs_of_{s}_{t}": _pairs(s, t) for s, t in sorted(PAIRED)},
+    **BYTE_FUNCTIONS,
     **{
         f"int_{way}": NumberFunction(
             "float",
@@ -208,9 +130,11 @@ def text_of(function: str, w: int, by_pairs: bool = False) -> str:
     line, nvidia = _line(function, w, body), found.on_nvidia
     if by_pairs and function in _TO_PAIR and w % 2 == 0:
         nvidia = _in_pairs(w, _TO_PAIR[function])
-    if not nvidia:
-        return line
-    return f"#if defined(__NV_CL_C_VERSION)\n{_line(function, w, nvidia)}\n#else\n{line}\n#endif"
+    for where, other in (("__NV_CL_C_VERSION", nvidia), (VPDPBUSD, found.on_vnni)):
+        if other:
+            own = _line(function, w, other)
+            line = f"#if defined({where})\n{own}\n#else\n{line}\n#endif"
+    return line
 
 
 def _line(function: str, w: int, body: str) -> str:

@@ -11,7 +11,8 @@ from codegen.index.substitute import evaluate
 from codegen.memory.narrow_reals import same_bits
 from codegen.memory.unrolled_registers import is_aligned
 from codegen.numbers.byte_columns import ROWS, column_of
-from codegen.numbers.byte_pairs import BytePair, byte_pair
+from codegen.numbers.byte_fours import FOURS, WIDTH, byte_four
+from codegen.numbers.byte_pairs import byte_pair
 from codegen.numbers.integer_text import (
     WRAPS,
     Division,
@@ -252,10 +253,10 @@ class Expressions:
         self.functions.add((name, w))
         return f"{named(name, w)}({self.text(e)})"
 
-    def paired(self, pair: BytePair, w: int) -> str:
-        """The text of a sum of two products of vectors of w bytes, by a function of its own."""
-        self.functions.add((pair.function, w))
-        return f"{named(pair.function, w)}({', '.join(map(self.text, pair.arguments))})"
+    def called(self, function: str, arguments: Sequence[Value], w: int) -> str:
+        """The text of a sum of products of vectors of w bytes, by a function of its own."""
+        self.functions.add((function, w))
+        return f"{named(function, w)}({', '.join(map(self.text, arguments))})"
 
     def whole(self, index: Index) -> str:
         i = self.places.settled(index)
@@ -372,8 +373,10 @@ class Expressions:
         match e:
             case Apply("neg", (a,), _):
                 text, holds = f"-{self.unsigned(a, PRIMARY)}", UNARY
+            case Apply() if (four := byte_four(e)) is not None:
+                return as_unsigned(self.called(FOURS, four.arguments, WIDTH), e.kind)
             case Apply() if (pair := byte_pair(e)) is not None:
-                return as_unsigned(self.paired(pair, e.kind.width), e.kind)
+                return as_unsigned(self.called(pair.function, pair.arguments, e.kind.width), e.kind)
             case Apply(op, _, _) if op in WRAPS:
                 text, holds = infix(e, self.unsigned)
             case Apply("abs", _, _):

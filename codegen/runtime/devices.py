@@ -55,6 +55,7 @@ class Device:
     library: str  # the runtime it was found through
     ordinal: int  # which one, among devices that are the same in every other way
     vector: int = 4  # floats in a vector register
+    vpdpbusd: bool = False  # its compiler makes this instruction of LLVM's name for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,7 @@ def _situation(libraries: Sequence[str]) -> str:
     facts = [sys.executable, *sorted(libraries)]
     facts += [f"{os.stat(path)[6:9]}" for path in libraries if os.path.isfile(path)]
     facts += sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(VARIABLES))
-    return cache.key("devices 2", *facts)
+    return cache.key("devices 3", *facts)
 
 
 def _file(name: str) -> Path:
@@ -226,8 +227,25 @@ def try_all(libraries: Sequence[str]) -> tuple[Device | Broken, ...]:
     # A runtime beside pyopencl's loader shows in every child: each device counts once.
     once = {_called(entry): entry for entry in reversed(tried)}.values()
     good = sorted((entry for entry in once if isinstance(entry, Device)), key=_rank)
-    numbered = (replace(device, index=index) for index, device in enumerate(good))
+    numbered = (
+        replace(device, index=index, vpdpbusd=takes_vpdpbusd(device))
+        for index, device in enumerate(good)
+    )
     return *numbered, *(entry for entry in reversed(once) if isinstance(entry, Broken))
+
+
+def takes_vpdpbusd(device: Device) -> bool:
+    """True if a device's compiler makes the instruction `vpdpbusd` of LLVM's name for it. This is
+    tried in a child process, as a compiler that knows it by other types ends the process."""
+    if device.kind != "cpu" or device.simulator or "Intel" not in device.platform:
+        return False
+    with contextlib.suppress(OSError):
+        if "avx512_vnni" in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+            lines, failure = _child(
+                f"products_trial import try_products; try_products({device.library!r})"
+            )
+            return failure is None and lines == [{"products": True}]
+    return False
 
 
 def _rank(device: Device) -> tuple[bool, int, str, str, str, int]:
@@ -241,7 +259,9 @@ def try_library(library: str) -> list[Device | Broken]:
     found: list[Device | Broken] = []
     while True:
         before = len(found)
-        lines, failure = _child(library, skip=before)
+        lines, failure = _child(
+            f"runtime.session import try_devices; try_devices({library!r}, {before})"
+        )
         trying = None
         for line in lines:
             trying = line if "trying" in line else None
@@ -282,16 +302,12 @@ def _short(library: str) -> str:
     return os.path.basename(library) or "OpenCL"
 
 
-def _child(library: str, skip: int) -> tuple[list[dict[str, Any]], str | None]:
+def _child(trial: str) -> tuple[list[dict[str, Any]], str | None]:
     """The JSON objects that a child process prints, and the words on how it failed, or None if it
-    did not. The child tries the devices of the runtime `library`, all but the first `skip`."""
+    did not. `trial` is what the child runs, after the words `from codegen.`."""
     # -P keeps the current folder's modules out; the package's own folder is named instead.
     root = str(Path(__file__).resolve().parent.parent.parent)
-    code = (
-        f"import sys; sys.path.insert(0, {root!r}); "
-        "from codegen.runtime.session import try_devices; "
-        f"try_devices({library!r}, {skip})"
-    )
+    code = f"import sys; sys.path.insert(0, {root!r}); from codegen.{trial}"
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", code],
         stdin=subprocess.DEVNULL,

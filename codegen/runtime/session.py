@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
+from codegen.numbers.number_functions import VPDPBUSD
 from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime import binary_cache as cache
 from codegen.runtime import buffer_arrays as arrays
@@ -160,6 +161,13 @@ def _try_device(handle: cl.Device, facts: dict[str, Any]) -> None:
         _say(broken=wrong.strip()[:600], name=facts["name"], platform=facts["platform"])
 
 
+def first_cpu(library: str) -> "Session":
+    """A session on the first CPU of the runtime `library`, which keeps nothing on disk."""
+    platforms.preload(library)
+    handle = next(found for found in _handles([library]) if _kind(found.type) == "cpu")
+    return Session(replace(_BLANK, **_facts(handle, 0)), handle, cached=False)
+
+
 _BLANK = Device(-1, "", "", "", "", "", 0, 0, (), 0, False, 0, 0, False, False, "", 0)
 
 
@@ -268,6 +276,8 @@ class Session:
         more = os.environ.get("PYOPENCL_BUILD_OPTIONS", "")  # which pyopencl adds
         whole = plan.source if together else None
         texts = [k.source if whole is None else whole for k in plan.kernels]
+        if self.device.vpdpbusd and any(VPDPBUSD in text for text in texts):
+            options = f"{options} -D{VPDPBUSD}"
         compiled = [self._compiled(t, build_options(t, self.handle, options), more) for t in texts]
         kernels = [self._kernel(c, k) for c, k in zip(compiled, plan.kernels, strict=True)]
         program = Program(self, plan, kernels, checking, _code_bytes(set(compiled)))

@@ -19,7 +19,7 @@ from rewrites.analysis.windows import has_windows
 from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
-from rewrites.engine.strategy import seq, skip
+from rewrites.engine.strategy import attempt, seq, skip
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.register_block import (
     in_turns,
@@ -32,15 +32,16 @@ from rewrites.kernels.register_block import (
     unrolled_spine,
     vectors,
 )
-from rewrites.kernels.sums_of_dots import chunks_of_pairs
+from rewrites.kernels.sums_of_dots import chunks_of_fours, chunks_of_pairs
 from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.named_nest import Nest, in_lines
 from rewrites.nest.normal_form import normalise
+from rewrites.nest.prepared_sums import unsigned_apart
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.padding_for_tiles import room
 from rewrites.storing.stored_views import Choices, Windows, prepare
 from rewrites.storing.widened_chunks import widened_in_turns
-from rewrites.tuning.bytes_multiplied import has_bytes, has_narrow
+from rewrites.tuning.bytes_multiplied import has_bytes, has_narrow, has_signed_bytes
 from rewrites.tuning.dot_forms import dot_forms
 from rewrites.tuning.family import (
     SMALL,
@@ -65,8 +66,9 @@ class Registers:
     has two dimensions of columns. `taps_inside`: the longest reduction is the outermost loop.
     `swept`: such a group or work-item makes a line of blocks, one after the other. `in_vectors`:
     numbers of several steps are loaded as a vector. `in_pairs`: the products of two steps are added
-    before they go into a sum. `wide`: the numbers of several blocks of a swept line are converted
-    to wider ones, once, before the blocks are made.
+    before they go into a sum, `in_fours`: those of four steps, one factor of each made unsigned.
+    `wide`: the numbers of several blocks of a swept line are converted to wider ones, once, before
+    the blocks are made.
     """
 
     choices: Choices
@@ -76,6 +78,7 @@ class Registers:
     swept: bool = False  # a worker makes a line of blocks, one after the other
     in_vectors: bool = False  # numbers of several steps are loaded as a vector
     in_pairs: bool = False  # the products of two steps are added before they go into a sum
+    in_fours: bool = False  # those of four steps, of unsigned and signed bytes
     wide: bool = False  # the numbers of several blocks are widened once, before
 
 
@@ -86,6 +89,7 @@ def registers(params: frozenset[str], form: Registers) -> Strategy:
     """The strategy that lowers every kernel of a program in this form of the family `registers`.
     `params` are the names of the program's parameters."""
     return seq(
+        attempt(unsigned_apart()) if form.in_fours else skip,
         one_each(params, normalise),
         prepare(params, form.choices),
         wherever(partial(kernel, params, form)),
@@ -149,7 +153,7 @@ def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
     sums = (
         tiled.order(*outside, *(CHUNKS if form.wide else ()), *along, *block)
         .then(_longest(form))
-        .then(on_reduction(chunks_of_pairs) if form.in_pairs else split_innermost(named("k")))
+        .then(_in_chunks(form))
         .into_sum(*block)
         .inside(_in_vectors if form.in_vectors else skip)
     )
@@ -166,6 +170,12 @@ def _nest(params: frozenset[str], form: Registers, dims: Dims) -> Strategy:
     turns = widened_in_turns(turns) if form.wide else turns
     lowered = over(sums, form.level, outside, stage("block after block", turns))
     return stage("a line of blocks of results for each work-group", lowered)
+
+
+def _in_chunks(form: Registers) -> Strategy:
+    if form.in_fours:
+        return on_reduction(chunks_of_fours)
+    return on_reduction(chunks_of_pairs) if form.in_pairs else split_innermost(named("k"))
 
 
 def _in_columns(nest: Nest, form: Registers) -> Nest:
@@ -211,13 +221,19 @@ PAIRS = Trait(
     weight=8.0,
     alone=True,
 )
+FOURS = Trait(
+    "fours",
+    "products of bytes, of which one is made unsigned, are added in fours",
+    weight=8.0,
+    alone=True,
+)
 WIDE_CHUNKS = Trait(
     "wide-chunks",
     "the pixels of several blocks are made floats or shorts, in local memory, before the blocks",
     weight=8.0,
     alone=True,
 )
-ALONE = frozenset({SWEPT, PAIRS})  # of work-groups of one work-item
+ALONE = frozenset({SWEPT, PAIRS, FOURS})  # of work-groups of one work-item
 ORDERS = (  # the traits beside views, levels and `tall`
     (),
     (TAPS,),
@@ -227,6 +243,7 @@ ORDERS = (  # the traits beside views, levels and `tall`
     (SWEPT, WIDE_CHUNKS),
     (PAIRS,),
     (SWEPT, PAIRS),
+    (SWEPT, FOURS),
     (VECTOR_LOADS, PAIRS),
     (SWEPT, VECTOR_LOADS, PAIRS),
     (SWEPT, WIDE_CHUNKS, PAIRS),
@@ -252,7 +269,7 @@ OVER_PIXELS = replace(TUNING, sides=Sides(pixels=("tr", "v", "ty"), channels=("t
 def registers_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
     """The forms of the family `registers` for a program, those that store one of `views`."""
     stored = stored_choices(p, views, named("tr") * named("v"), named("tx"))
-    narrow = {PAIRS: has_bytes(p), WIDE_CHUNKS: has_narrow(p)}
+    narrow = {PAIRS: has_bytes(p), FOURS: has_signed_bytes(p), WIDE_CHUNKS: has_narrow(p)}
     orders = [order for order in ORDERS if all(narrow.get(trait, True) for trait in order)]
     for (traits, choices), level, tall, order in product(
         stored, (Level.GROUP, Level.GLOBAL), (False, True), orders
@@ -265,7 +282,7 @@ def registers_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
         if VECTOR_LOADS in order and not in_order:  # vectors go over neighbours in memory
             continue
         more = {ITEMS: items, SWEPT: SWEPT in order, TALL: tall, TAPS: TAPS in order}
-        more |= {trait: trait in order for trait in (VECTOR_LOADS, PAIRS, WIDE_CHUNKS)}
+        more |= {trait: trait in order for trait in (VECTOR_LOADS, PAIRS, FOURS, WIDE_CHUNKS)}
         more |= {FLIPPED: flipped}
         choice = Registers(
             choices,
@@ -275,6 +292,7 @@ def registers_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
             swept=SWEPT in order,
             in_vectors=VECTOR_LOADS in order,
             in_pairs=PAIRS in order,
+            in_fours=FOURS in order,
             wide=WIDE_CHUNKS in order,
         )
         way = Way(registers, parameter_names(p), choice)

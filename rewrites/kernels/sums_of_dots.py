@@ -34,7 +34,7 @@ from rewrites.laws.vectors import vectorize_map
 from rewrites.nest.named_views import exchanged
 from rewrites.nest.spine import body, inside, strip
 from rewrites.number_laws.instructions import instruct
-from rewrites.number_laws.pairs_of_products import sum_in_pairs
+from rewrites.number_laws.pairs_of_products import sum_in_fours, sum_in_pairs
 from rewrites.number_laws.units import round_fold
 
 
@@ -108,6 +108,19 @@ def chunks_of_pairs(e: Expr) -> Rewritten | None:
     return seq(even, cut, pairs)(e)
 
 
+def chunks_of_fours(e: Expr) -> Rewritten | None:
+    """The nest of sums e with its innermost sum cut into chunks of k steps, whose products are
+    added in fours. An innermost sum of few steps is spelled out in fours instead if it is inside
+    another sum, which is then cut. Refused if the sums are not of ints."""
+    short = stage("few steps in fours", innermost_reduction(sum_in_fours()))
+    if len(trips(e)) > 1 and short(e) is not None:
+        return seq(short, split_innermost(named("k")))(e)
+    whole = stage("a multiple of four steps", innermost_reduction(attempt(round_fold(k=4))))
+    fours = stage("steps in fours", innermost_reduction(choice(sum_in_fours(), _no_pairs)))
+    cut = seq(split_innermost(named("k")), split_innermost(4, told_as="four"))
+    return seq(whole, cut, fours)(e)
+
+
 def _is_odd(e: Expr) -> bool:
     n = size_of(e.xs) if isinstance(e, Reduce) else 0
     return isinstance(n, int) and n % 2 == 1
@@ -115,5 +128,6 @@ def _is_odd(e: Expr) -> bool:
 
 def _no_pairs(e: Expr) -> Rewritten | None:
     raise Refused(
-        f"expected sums of ints, in which `pairs` adds two products at once; found {shown(e)}"
+        "expected sums of ints, in which `pairs` or `fours` add several products at once; found "
+        f"{shown(e)}"
     )

@@ -13,8 +13,11 @@ from rewrites.engine.rule import Rewritten, Rule, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, choice, exhaust, outermost, remembered, seq
 from rewrites.laws.reductions import join_reduce, release_init
+from rewrites.nest.dimensions import depends, operands, outermost_reductions
 from rewrites.nest.normal_form import flat
+from rewrites.nest.spine import core, kernels, nest
 from rewrites.number_laws.accumulators import rounded_later, sum_in_float
+from rewrites.number_laws.unsigned_bytes import unsigned_factor
 from rewrites.number_laws.whole_sums import choice_in_int, saturated_int, sum_in_int
 from rewrites.number_laws.widening import float_product, widen
 from rewrites.number_laws.zero_points import zero_points_out
@@ -39,6 +42,25 @@ def zero_points_apart() -> Strategy:
     added after it."""
     apart = exhaust(seq(zero_points_out(), release_init()))
     return _prepared("zero points out of sums", zero_points_out, apart)
+
+
+@remembered
+def unsigned_apart() -> Strategy:
+    """The strategy that makes one factor of each product of signed bytes in a sum of ints unsigned,
+    the one that depends on more of the maps around; what that adds to the sum is subtracted
+    afterwards."""
+    apart = kernels(attempt(_unsigned))
+    return _prepared("signed bytes made unsigned", unsigned_factor, apart)
+
+
+def _unsigned(e: Expr) -> Rewritten | None:
+    """The kernel e with one factor of its sum unsigned; None if it has no sum of such products."""
+    found = outermost_reductions(core(e))
+    if len(found) != 1:
+        return None
+    reach = [len(depends(nest(e), part)) for part in operands(found[0])]
+    part = reach.index(max(reach))
+    return outermost(seq(unsigned_factor(part=part), release_init()))(e)
 
 
 @remembered

@@ -1,5 +1,6 @@
-"""The law of pairs: two terms of a sum of ints are added to each other before they are added to the
-sum. CPUs multiply two pairs of 16-bit numbers and add both products in one instruction."""
+"""The laws of pairs and of fours: two or four terms of a sum of ints are added to each other before
+they are added to the sum. CPUs multiply two pairs of 16-bit numbers, or four pairs of bytes, and
+add up the products in one instruction."""
 
 # key: e term, n length, t type, z initial value, g the terms of a sum, x y the elements of an array
 
@@ -19,15 +20,28 @@ MOST = 5  # elements of a sum that is spelled out
 def sum_in_pairs(e: Reduce) -> Expr | None:
     """A sum of ints over two to five elements is spelled out, with the terms added in pairs first.
     Ints wrap around, so their order does not matter."""
+    return _spelled_out(e, 2)
+
+
+@rule("reduce z (acc + g) [x, y, …]  =  z + (g x + g y + …) + …,  of few ints, in fours")
+def sum_in_fours(e: Reduce) -> Expr | None:
+    """A sum of ints over two to five elements is spelled out, with the terms added in fours first.
+    Ints wrap around, so their order does not matter."""
+    return _spelled_out(e, 4)
+
+
+def _spelled_out(e: Reduce, k: int) -> Expr | None:
+    """The sum e, of two to five ints, spelled out, with k terms at a time added to each other
+    first; None for another reduction."""
     match e:
         case Reduce(z, Lam((_, element)) as f, xs) if size_of(xs) in range(2, MOST + 1):
             n, fold, t = size_of(xs), fold_of(f), type_of(e)
             number = t.scalar if isinstance(t, Vector) else t
             if fold is None or fold.op != "+" or number != INT or not isinstance(n, int):
                 return None
-            terms = [apply(Lam(element, fold.term), _at(k, xs)) for k in range(n)]
-            pairs = [reduce(_plus, terms[k : k + 2]) for k in range(0, n, 2)]
-            return reduce(_plus, pairs, z)
+            terms = [apply(Lam(element, fold.term), _at(i, xs)) for i in range(n)]
+            parts = [reduce(_plus, terms[i : i + k]) for i in range(0, n, k)]
+            return reduce(_plus, parts, z)
     return None
 
 

@@ -83,12 +83,18 @@ def _start(z: Expr, p: Factor, q: Factor, over: Fold) -> Expr:
     sum."""
     for this, other in ((q, p), (p, q)):
         if this.zero is not None:
-            z = Binary("-", z, Binary("*", this.zero, _sum(other.x, over)))
+            z = start_of(z, this.zero, other.x, over)
     if p.zero is not None and q.zero is not None:
         n = size_of(over.xs)
         count = Lit(n, INT) if isinstance(n, int) else SizeOf(n)
         z = Binary("+", z, Binary("*", count, Binary("*", p.zero, q.zero)))
     return z
+
+
+def start_of(z: Expr, zero: Expr, x: Expr, over: Fold) -> Expr:
+    """The initial value z of a fold less what the zero point of one factor of its terms adds to the
+    sum; x is the other factor."""
+    return Binary("-", z, Binary("*", zero, _sum(x, over)))
 
 
 def _sum(x: Expr, over: Fold) -> Expr:

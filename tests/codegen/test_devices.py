@@ -16,14 +16,35 @@ import pytest
 
 from codegen import doctor
 from codegen.instruction_trial import instructions_of
+from codegen.products_trial import try_products
 from codegen.runtime import devices as finding
 from codegen.runtime import platforms
-from codegen.runtime.devices import Broken, Device, choose
+from codegen.runtime.devices import Broken, Device, choose, takes_vpdpbusd
 from codegen.runtime.results import Tried
 from codegen.runtime.session import Session
 from ir.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
+
+# Products of bytes by an instruction
+
+
+def test_products_of_bytes_by_their_instruction_come_out_right(
+    session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not session.device.vpdpbusd:
+        pytest.skip("this device's compiler does not take the instruction's name")
+    try_products(session.device.library)
+    assert json.loads(capsys.readouterr().out) == {"products": True}
+
+
+def test_a_trial_of_the_instruction_that_fails_is_no_failure_of_the_device(
+    device: Device, tmp_path: Path
+) -> None:
+    assert takes_vpdpbusd(device) == device.vpdpbusd
+    assert not takes_vpdpbusd(replace(device, library=str(tmp_path / "libnone.so")))
+    assert not takes_vpdpbusd(GPU)
+
 
 # Choosing
 

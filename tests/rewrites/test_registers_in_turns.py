@@ -1,11 +1,12 @@
 """Tests of the forms of `registers` for programs that move more bytes than they compute: `swept` (a
 work-group makes a line of blocks), `vector-loads` (several steps of a sum are loaded as one
 vector), `wide-chunks` (several blocks' pixels are converted once), and products of bytes that are
-added in pairs."""
+added in pairs or in fours."""
 
 # key: h w image sides, c channels
 
 import re
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -136,6 +137,42 @@ def extremes(draws: np.random.Generator, t: str, shape: tuple[int, ...]) -> np.n
     return np.where(draws.random(shape) < 2 / 3, either, other).astype(STORED[t])
 
 
+@pytest.mark.parametrize(("s", "t"), [("char", "char"), ("uchar", "char"), ("char", "uchar")])
+@pytest.mark.parametrize("c", [8, 7, 3])
+def test_products_of_unsigned_and_signed_bytes_are_added_in_fours(
+    session: Session, s: str, t: str, c: int
+) -> None:
+    """By the instruction, where the device's compiler takes its name, and without it."""
+    program, plan = made(BYTES.format(s=s, t=t, c=c), "relaid swept fours", k=4, tr=1, tx=3, v=16)
+    assert "fours_of_uchar_char16(" in plan.kernels[-1].text
+    draws = np.random.default_rng(Random().randrange(2**32))
+    inputs = {"image": extremes(draws, s, (5, 3, c)), "weights": extremes(draws, t, (8, c))}
+    without = Session(replace(session.device, vpdpbusd=False), session.handle)
+    for each in (session, without):
+        assert np.array_equal(each.build(plan, checking=True)(inputs), evaluate(program, inputs))
+
+
+@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize("c", [19, 32])
+def test_three_taps_and_a_zero_are_four_products(session: Session, step: int, c: int) -> None:
+    text = DEPTHWISE.format(t="char", to="char_sat_rte", step=step, c=c, w=11, h=7)
+    program, plan = made(text, "relaid swept tall fours in-ints", k=3, tr=1, tx=2, ty=2, v=16)
+    last = plan.kernels[-1].text
+    sums = [line for line in last.split("\n") if "fours_of" in line]
+    assert sums
+    assert all(line.count("(uchar16)((uchar)0), (char16)((char)0)") == 1 for line in sums)
+    assert "weights_packed_[" in last, "the weights are in panels, beside the sums of them"
+    draws = np.random.default_rng(Random().randrange(2**32))
+    inputs = {"image": extremes(draws, "char", (7, 11, c))}
+    inputs |= {"weights": extremes(draws, "char", (c, 3, 3))}
+    assert np.array_equal(session.build(plan, checking=True)(inputs), evaluate(program, inputs))
+
+
+def test_products_of_unsigned_bytes_alone_are_not_added_in_fours() -> None:
+    program = parse(BYTES.format(s="uchar", t="uchar", c=8))
+    assert not any("fours" in form.name.split() for form in forms(program, "registers"))
+
+
 @pytest.mark.parametrize("step", [1, 2])
 def test_taps_are_added_in_pairs_and_the_odd_one_alone(session: Session, step: int) -> None:
     text = DEPTHWISE.format(t="uchar", to="uchar_sat_rte", step=step, c=9, w=11, h=7)
@@ -208,7 +245,7 @@ def test_products_of_shorts_are_not_added_in_pairs(session: Session) -> None:
 def test_each_choice_for_cpus_is_tried_less_often_on_a_gpu() -> None:
     program = parse(BYTES.format(s="char", t="char", c=8))
     by_name = {form.name: form for form in forms(program, "registers")}
-    for words in ("", "swept", "swept pairs", "swept pairs wide-chunks"):
+    for words in ("", "swept", "swept pairs", "swept fours", "swept pairs wide-chunks"):
         form = by_name[words]
         assert form.weight(on_gpu=True, dedicated_local=True) <= 1.0
         assert form.weight(on_gpu=False, dedicated_local=False) >= 1.0

@@ -79,7 +79,14 @@ from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
 from rewrites.laws.affine_views import at_level
 from rewrites.laws.lower import replaced
-from rewrites.number_laws import accumulators, pairs_of_products, units, whole_sums, widening
+from rewrites.number_laws import (
+    accumulators,
+    pairs_of_products,
+    units,
+    unsigned_bytes,
+    whole_sums,
+    widening,
+)
 from rewrites.number_laws import zero_points as zeros
 from tests.support.narrowed import number
 from tests.support.random_terms import OPERATORS, Terms, inside
@@ -395,6 +402,23 @@ def sum_of_bytes(g: Terms) -> Expr:
 
     init = g.one_of(Lit(float(g.size(-9, 9)), FLOAT), Unary("float", g.param(CHAR)))
     return Reduce(init, lam2(("acc", "x"), (FLOAT, elem_of(xs)), step), xs)
+
+
+def signed_products(g: Terms) -> Instance:
+    """A random sum of products of two signed bytes of each element, and which part is made
+    unsigned."""
+    n = g.size(1, 7)
+    parts = tuple(g.param(Array(CHAR, n)) for _ in range(g.size(2, 3)))
+    first, second = g.rng.sample(range(len(parts)), 2)
+
+    def step(acc: Expr, x: Expr) -> Expr:
+        term = Binary("*", Get(first, x), Get(second, x))
+        return Binary("+", *g.one_of((acc, term), (term, acc)))
+
+    total = Reduce(
+        g.value(INT, depth=1), lam2(("acc", "x"), (INT, elem_of(Zip(parts))), step), Zip(parts)
+    )
+    return total, {"part": g.one_of(first, second)}
 
 
 def few_ints(g: Terms) -> Expr:
@@ -1191,6 +1215,8 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     zeros.zero_points_out: plain(zero_points),
     accumulators.sum_in_float: plain(narrow_sum),
     pairs_of_products.sum_in_pairs: plain(few_ints),
+    pairs_of_products.sum_in_fours: plain(few_ints),
+    unsigned_bytes.unsigned_factor: signed_products,
     whole_sums.sum_in_int: plain(sum_of_bytes),
     whole_sums.choice_in_int: plain(choice_of_ints),
     whole_sums.saturated_int: plain(saturated_float),
