@@ -13,6 +13,7 @@ from codegen.memory.unrolled_registers import is_aligned
 from codegen.numbers.byte_columns import ROWS, column_of
 from codegen.numbers.byte_fours import FOURS, WIDTH, byte_four
 from codegen.numbers.byte_pairs import byte_pair
+from codegen.numbers.byte_sums import byte_sum
 from codegen.numbers.integer_text import (
     WRAPS,
     Division,
@@ -193,6 +194,9 @@ class Expressions:
 
     def convert(self, e: Convert) -> tuple[str, int]:
         """The text of a conversion: a cast, or a function where rounding or range matter."""
+        if (made := byte_sum(e)) is not None:
+            to = type_text(e.kind)
+            return f"as_{to}({self.text(made.e)}) + ({to})({made.n})", SUM
         text, holds, kind = *self.value(e.e), kind_of(e.e)
         if is_whole(e.kind) and not is_whole(kind):
             if e.saturates and e.kind.scalar not in ("int", "long"):

@@ -19,7 +19,7 @@ from rewrites.analysis.windows import has_windows
 from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
-from rewrites.engine.strategy import attempt, seq, skip
+from rewrites.engine.strategy import attempt, exhaust, seq, skip
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.register_block import (
     in_turns,
@@ -33,6 +33,7 @@ from rewrites.kernels.register_block import (
     vectors,
 )
 from rewrites.kernels.sums_of_dots import chunks_of_fours, chunks_of_pairs
+from rewrites.laws.views import flat_zip
 from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.named_nest import Nest, in_lines
 from rewrites.nest.normal_form import normalise
@@ -91,6 +92,7 @@ def registers(params: frozenset[str], form: Registers) -> Strategy:
     return seq(
         attempt(unsigned_apart()) if form.in_fours else skip,
         one_each(params, normalise),
+        exhaust(flat_zip()) if form.in_fours else skip,  # sums of weights beside these
         prepare(params, form.choices),
         wherever(partial(kernel, params, form)),
     )

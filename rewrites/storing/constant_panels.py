@@ -86,7 +86,7 @@ def _over(
     def parts(xs: Expr) -> Rewritten | None:
         if not isinstance(xs, Zip):
             return attempt(panel)(xs)
-        return seq(*(of_part(i, parts) for i in range(len(xs.parts))))(xs)
+        return seq(*(of_part(i, attempt(panel)) for i in range(len(xs.parts))))(xs)
 
     return attempt(nested(n, when(lambda m: isinstance(m, Map), of_array(parts))))
 

@@ -160,6 +160,7 @@ def test_three_taps_and_a_zero_are_four_products(session: Session, step: int, c:
     last = plan.kernels[-1].text
     sums = [line for line in last.split("\n") if "fours_of" in line]
     assert sums
+    assert all("(as_uchar16(image_" in line for line in sums), "made unsigned in bytes"
     assert all(line.count("(uchar16)((uchar)0), (char16)((char)0)") == 1 for line in sums)
     assert "weights_packed_[" in last, "the weights are in panels, beside the sums of them"
     draws = np.random.default_rng(Random().randrange(2**32))
