@@ -120,11 +120,21 @@ class Way:
 
 def layer(name: str, t: str, megabytes: int, part: int = 1) -> Source:
     """The program of the layer `name`, with numbers of type t in and out; its image has `megabytes`
-    as floats, or, with `part`, one row in so many of that image."""
+    as floats, or, with `part`, about one row in so many of that image."""
     c = CHANNELS.get(name, 64)
     width = int((megabytes * 2**20 / 4 / c) ** 0.5)
-    sizes = f"where C = {c}, W = {width}, H = {width // part}"
+    sizes = f"where C = {c}, W = {width}, H = {rows_like(width, part)}"
     return parse(LAYERS[name].format(t=t, to=TO[t]) + sizes)
+
+
+def rows_like(rows: int, part: int) -> int:
+    """The number nearest to `rows` / `part` that the same numbers up to 8 divide as `rows`, so that
+    blocks of rows that fit the one fit the other; with a part of 1, `rows`."""
+
+    def fits(n: int) -> bool:
+        return all((n % d == 0) == (rows % d == 0) for d in range(2, 9))
+
+    return min(filter(fits, range(1, rows + 1)), key=lambda n: abs(n - rows / part))
 
 
 def drawn(source: Source, limits: Profile, seed: int) -> list[Form]:

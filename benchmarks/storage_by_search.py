@@ -6,7 +6,8 @@ found by a run of `explore` with the same budget, then timed in turns.
         [--seed 0] [--out runs/storage] [LAYER …]
 
 The layers and the table are those of `python -m benchmarks.storage`. A layer is explored with each
-type on a quarter of the image's rows, which are as long as they are; runs that are in --out already
+type on about a quarter of the image's rows, which are as long as they are, so many that the same
+blocks of rows fit; runs that are in --out already
 are not made again. The fastest three variants of a run are built for the whole image, and are timed
 in turns with those of the other types and with copies of as many bytes. No run uses a record book.
 """
