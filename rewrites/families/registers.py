@@ -265,6 +265,8 @@ TUNING = Tuning(
     kept=("tr", "tx", "ty", "v"),
     sides=Sides(pixels=("tx", "ty"), channels=("tr", "v")),
 )
+IN_16 = Parameter("channels of a vector", (16,))  # for which alone there is the instruction
+FOURS_TUNING = replace(TUNING, parameters={**TUNING.parameters, "v": IN_16})
 OVER_PIXELS = replace(TUNING, sides=Sides(pixels=("tr", "v", "ty"), channels=("tx",)))
 
 
@@ -298,7 +300,7 @@ def registers_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
             wide=WIDE_CHUNKS in order,
         )
         way = Way(registers, parameter_names(p), choice)
-        tuning = OVER_PIXELS if flipped else TUNING
+        tuning = OVER_PIXELS if flipped else FOURS_TUNING if FOURS in order else TUNING
         yield Form("registers", (*traits, *chosen(more)), way, tuning)
     yield from dot_forms(p, views, TALL, TUNING)
 
