@@ -177,7 +177,7 @@ def device_from(fields: Fields) -> Device:
     sizes = tuple(e.whole("value") for e in fields.each("max_work_item_sizes", 16))
     wholes = ("index", "compute_units", "max_work_group", "local_bytes", "global_bytes")
     more = ("max_alloc_bytes", "ordinal", "vector")
-    flags = ("local_is_dedicated", "half", "simulator", "vpdpbusd")
+    flags = ("local_is_dedicated", "half", "simulator")
     return Device(
         max_work_item_sizes=sizes,
         kind=fields.one_of("kind", ("gpu", "cpu", "other")),
@@ -186,4 +186,5 @@ def device_from(fields: Fields) -> Device:
         **{name: fields.line(name) for name in ("name", "platform")},  # type: ignore[arg-type]
         **{name: fields.line(name, may_be_empty=True) for name in ("version", "driver")},  # type: ignore[arg-type]
         **{name: fields.flag(name) for name in flags},  # type: ignore[arg-type]
+        vpdpbusd=fields.given("vpdpbusd", fields.flag, False),  # not told by other programs
     )
