@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from codegen.runtime import binary_cache as cache
+from codegen.binaries import binary_cache as cache
 from codegen.runtime import platforms
 from codegen.runtime.process_ending import FOR_MEMORY, ending, for_memory, signal_named
 from ir.errors import UserError

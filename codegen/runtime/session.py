@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
+from codegen.binaries import binary_cache as cache
+from codegen.binaries.build_options import build_options, for_its_target
+from codegen.binaries.intermediate_code import intermediate_code, with_intermediate_code
 from codegen.numbers.number_functions import VPDPBUSD
 from codegen.plan import Buffer, Kernel, Plan, Role
-from codegen.runtime import binary_cache as cache
 from codegen.runtime import buffer_arrays as arrays
 from codegen.runtime import platforms
 from codegen.runtime.buffer_arrays import Array
-from codegen.runtime.build_options import build_options, for_its_target
 from codegen.runtime.built_program import Program
 from codegen.runtime.c_calls import give_back_freed, launch_call, loader
 from codegen.runtime.devices import Broken, Device, choose, devices, known_libraries
 from codegen.runtime.driver_kernel import DriverKernel
-from codegen.runtime.intermediate_code import intermediate_code, with_intermediate_code
 from codegen.runtime.large_pages import new_buffer
 from codegen.runtime.queue import Recorded
 from codegen.runtime.results import (

@@ -37,7 +37,7 @@ bundle: bundle.c plans.h host_tools.c build_options.c large_pages.c no_runtime.c
 """
 COPIED = (
     ("codegen.runtime", "platforms.py"),
-    ("codegen.runtime", "build_options.py"),
+    ("codegen.binaries", "build_options.py"),
     ("codegen.runtime", "large_pages.py"),
     ("explore.export", "build_options.c"),
     ("explore.export", "large_pages.c"),

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
+from codegen.binaries.build_options import FEATURE
 from codegen.plan import Buffer, Plan, Role
-from codegen.runtime.build_options import FEATURE
 from explore.files.shipped_text import shipped_text
 from ir.core.types import BYTES
 

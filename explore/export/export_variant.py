@@ -117,7 +117,7 @@ def write_export(
         "kernels.cl": told.kernels,
         "plan.h": plan_header(plan, told.made_for, told.max_error),
         "platforms.py": shipped_text("codegen.runtime", "platforms.py"),
-        "build_options.py": shipped_text("codegen.runtime", "build_options.py"),
+        "build_options.py": shipped_text("codegen.binaries", "build_options.py"),
         "large_pages.py": shipped_text("codegen.runtime", "large_pages.py"),
         "build_options.c": shipped_text("explore.export", "build_options.c"),
         "large_pages.c": shipped_text("explore.export", "large_pages.c"),

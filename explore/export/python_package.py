@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 from codegen.plan import Plan, Role
 from explore.files.shipped_text import shipped_text
 
-RUNTIME = ("platforms.py", "build_options.py", "large_pages.py")
+RUNTIME = (
+    ("codegen.runtime", "platforms.py"),
+    ("codegen.binaries", "build_options.py"),
+    ("codegen.runtime", "large_pages.py"),
+)
 PROJECT = """[build-system]
 requires = ["setuptools>=61"]
 build-backend = "setuptools.build_meta"
@@ -37,7 +41,7 @@ def python_package(
         "SHOWN_INPUTS": _arguments(plan, Role.INPUT),
     }
     module = shipped_text("explore.export", "package.py.in")
-    runtime = {file: shipped_text("codegen.runtime", file) for file in RUNTIME}
+    runtime = {file: shipped_text(room, file) for room, file in RUNTIME}
     return {
         "pyproject.toml": _filled(PROJECT, values),
         f"{name}/__init__.py": _filled(module, values),

@@ -3,7 +3,7 @@ and seed. If a file there is damaged, its results are computed again."""
 
 from pathlib import Path
 
-from codegen.runtime import binary_cache as cache
+from codegen.binaries import binary_cache as cache
 from explore.files.own_folder import OwnFolder
 from explore.measure.reference_file import FILE, hash_of, is_reference_of
 from explore.results.version import version

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.runtime import binary_cache as cache
+from codegen.binaries import binary_cache as cache
 from codegen.runtime import platforms
 from codegen.runtime.devices import Device
 from explore.measure.reference import Array

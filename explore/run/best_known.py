@@ -9,8 +9,8 @@ import pickle
 from collections.abc import Iterator
 from contextlib import nullcontext
 
+from codegen.binaries import binary_cache as cache
 from codegen.plan import Plan
-from codegen.runtime import binary_cache as cache
 from codegen.runtime.devices import Device
 from codegen.runtime.results import BuildFailed
 from constraints.devices import Profile

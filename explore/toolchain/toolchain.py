@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codegen.runtime.binary_cache import folder as cache_folder
+from codegen.binaries.binary_cache import folder as cache_folder
 from explore.options.stored_fields import Damaged, loaded
 from ir.errors import UserError
 

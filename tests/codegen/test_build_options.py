@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codegen.runtime.build_options import build_options, for_its_target
+from codegen.binaries.build_options import build_options, for_its_target
 from ir.instructions.entries.dot_products import ARM, ARM_EXTENSION, KHRONOS, NVIDIA
 from ir.instructions.table import DOTS, MATRIX
 

@@ -7,14 +7,14 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from codegen.plan import Plan
-from codegen.runtime.binary_cache import BinaryCache
-from codegen.runtime.devices import Device
-from codegen.runtime.intermediate_code import (
+from codegen.binaries.binary_cache import BinaryCache
+from codegen.binaries.intermediate_code import (
     HEADER,
     intermediate_code,
     with_intermediate_code,
 )
+from codegen.plan import Plan
+from codegen.runtime.devices import Device
 from codegen.runtime.session import Session, open_device
 from tests.codegen.test_runtime import X, adding, edited
 

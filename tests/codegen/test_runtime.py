@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codegen.binaries import binary_cache as cache
 from codegen.plan import Buffer, Kernel, Plan, Role
-from codegen.runtime import binary_cache as cache
 from codegen.runtime import buffer_arrays as arrays
 from codegen.runtime.built_program import ENOUGH
 from codegen.runtime.device_memory import stretched

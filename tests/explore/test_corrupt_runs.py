@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.corrupt_runs import small_run
+from codegen.binaries import binary_cache
 from codegen.plan import Plan
-from codegen.runtime import binary_cache
 from codegen.runtime.devices import Device
 from codegen.runtime.session import open_device
 from explore.results.guarded_database import FILE

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from codegen.runtime.build_options import for_its_target
+from codegen.binaries.build_options import for_its_target
 from ir.instructions.entry import Listed
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry kernel_()\n{"

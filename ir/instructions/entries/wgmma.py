@@ -20,7 +20,7 @@ these columns: so what lanes hold is read once for all.
 
 OpenCL's compiler assembles for a target that has not got the instruction. So its lines stand in the
 program's PTX as comments, behind the target that they need, until the host opens them
-(`codegen/runtime/build_options.py`).
+(`codegen/binaries/build_options.py`).
 """
 
 # key: e elements in a register; q r i w g t n j c m u digits, as above

@@ -1,0 +1,1 @@
+"""What drivers make of texts: the options to build them with, and binaries, changed and kept."""
