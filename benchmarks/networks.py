@@ -4,11 +4,13 @@ cost model's estimates; nothing is explored, unless so many variants are to be `
 
     python -m benchmarks.networks squeezenet resnet18 detector.onnx … [--size 224] [--reference]
     python -m benchmarks.networks squeezenet --beside onnxruntime [--tried 60] [--budget 11MiB]
+        [--alone]
 
-Of a file's inputs, open sizes become 1 (the batch), 3 (channels) and the size. With `--beside`, the
-network is measured with other engines in turns, in processes of their own: time, and the memory by
-which each grew. The exit status is 1 if a network's result or any tensor has a relative error above
-`KNOWN`."""
+Of a file's inputs, open sizes become 1 (the batch), 3 (channels) and the size. With `--beside`,
+the network is measured with other engines in turns, in processes of their own: time, and the
+memory by which each grew. Variants are measured by processors' time, or, where nothing else runs
+(`--alone`), by the clock, which shows when a kernel leaves a core idle. The exit status is 1 if
+a network's result or any tensor has a relative error above `KNOWN`."""
 
 import argparse
 import statistics
@@ -16,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ import onnx
 from onnx import version_converter
 
 import explore
+from codegen.runtime.series import Clock
 from codegen.runtime.session import Session, open_device
 from explore.network_choice.choose_options import Choice, Chooser
 from explore.network_graph.network_layers import Layers, layers_of
@@ -145,42 +149,51 @@ def compared(name: str, size: int | None, device: str, reference: bool) -> tuple
     ), found[where] <= KNOWN
 
 
-def measured(layers: Layers, target: Target, session: Session, tried: int) -> Chooser:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The network that is wanted of a model: for images of `size` pixels each way (None: its own
+    size), on a `device`, the fastest that takes at most `budget` bytes of global memory (None:
+    any), among `tried` variants of each layer, on average (0: by estimates), which are measured by
+    `clock`."""
+
+    size: int | None
+    device: str
+    tried: int = 0
+    budget: int | None = None
+    clock: Clock = time.process_time_ns  # other programs that share the cores do not add to it
+
+
+def measured(
+    layers: Layers,
+    target: Target,
+    session: Session,
+    tried: int,
+    clock: Clock = time.process_time_ns,
+) -> Chooser:
     """A chooser among the options of a network's layers: `tried` variants of each layer's program,
-    on average, are measured on the session's device (0: none, times are rough estimates). Times
-    are the processor's, to which other programs that share the cores do not add."""
-    options = quickly(layers, target, session, tried, clock=time.process_time_ns)
-    return Chooser.of(layers, options)
+    on average, are measured by `clock` on the session's device (0: none, times are rough
+    estimates)."""
+    return Chooser.of(layers, quickly(layers, target, session, tried, clock=clock))
 
 
-def chosen(
-    model: Any, size: int | None, device: str, tried: int, budget: int | None
-) -> tuple[Choice, Session]:
-    """The fastest choice for a model's network that takes at most `budget` bytes of global memory
-    (None: any) among `tried` variants of each layer, on average (0: by estimates); and the session
-    on the device."""
-    layers = layers_of(read_model(model, shapes_of(model, size or 224)))
-    target = target_of(device, None, ())
+def chosen(model: Any, wanted: Wanted) -> tuple[Choice, Session]:
+    """The choice for a model's network that is wanted, and the session on the device."""
+    layers = layers_of(read_model(model, shapes_of(model, wanted.size or 224)))
+    target = target_of(wanted.device, None, ())
     assert target.device is not None
     session = open_device(target.device)
-    chooser = measured(layers, target, session, tried)
-    return chooser.fastest() if budget is None else chooser.within(budget), session
+    chooser = measured(layers, target, session, wanted.tried, wanted.clock)
+    if wanted.budget is None:
+        return chooser.fastest(), session
+    return chooser.within(wanted.budget), session
 
 
-def beside(
-    name: str,
-    size: int | None,
-    device: str,
-    engines: Sequence[EngineName],
-    tried: int,
-    budget: int | None,
-) -> Sequence[Beside]:
-    """The measurements of the network `name` on a device, chosen from `tried` variants of each
-    layer within a budget of bytes (None: any), and of other engines that read the same model.
-    Images have `size` pixels each way (None: the network's own size)."""
+def beside(name: str, wanted: Wanted, engines: Sequence[EngineName]) -> Sequence[Beside]:
+    """The measurements of the network `name` as it is wanted, and of other engines that read the
+    same model."""
     random = np.random.default_rng()
-    model = model_of(name, random, size)
-    choice, session = chosen(model, size, device, tried, budget)
+    model = model_of(name, random, wanted.size)
+    choice, session = chosen(model, wanted)
     inputs = inputs_for(choice.layers, random)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.onnx"
@@ -203,11 +216,17 @@ def main() -> None:
         "--tried", type=int, default=0, help="with --beside: variants of each layer to measure"
     )
     parser.add_argument("--budget", type=parse_bytes, help="with --beside: such as 11MiB")
+    parser.add_argument(
+        "--alone",
+        action="store_true",
+        help="with --beside: nothing else runs, so go by the clock",
+    )
     given = parser.parse_args()
     if given.beside:
         for name in given.names:
-            wanted = given.size, given.device, given.beside, given.tried, given.budget
-            found = beside(name, *wanted)
+            clock = time.perf_counter_ns if given.alone else time.process_time_ns
+            wanted = Wanted(given.size, given.device, given.tried, given.budget, clock)
+            found = beside(name, wanted, given.beside)
             print("\n".join([name, *beside_lines(found)]), flush=True)
         return
     good = []
