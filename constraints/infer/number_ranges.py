@@ -8,7 +8,6 @@ whole numbers of any size: where the result fits its type, what wraps around on 
 
 # key: e term, xs array, p pattern, env ranges of variables
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from constraints.infer.ranges_of_operations import (
@@ -18,7 +17,9 @@ from constraints.infer.ranges_of_operations import (
     held,
     hull,
     made,
+    magnitude,
 )
+from constraints.infer.ranges_of_variables import Env, Known, bound, either, of_type
 from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import (
     Binary,
@@ -44,15 +45,12 @@ from ir.core.nodes import (
     Var,
     Zip,
 )
-from ir.core.terms import children, free
+from ir.core.terms import children, free, variables
 from ir.core.type_rules import COMPARISONS, size_of, type_of
-from ir.core.types import INT, LONG, RANGES, Array, Scalar, Tuple, Type, Vector, is_whole, scalar_of
+from ir.core.types import Array, Scalar, Tuple, Type, is_whole, scalar_of
 from ir.core.views import is_view
 
 RING = frozenset({"+", "-", "*"})  # what wraps around alike however it is computed
-
-Known = Range | tuple["Known", ...]  # of arrays: of all elements
-Env = Mapping[str, Known]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +94,6 @@ def range_of(e: Expr) -> Range:
     return _Walk().number(e, {})
 
 
-def of_type(t: Type) -> Known:
-    """The range of all numbers of a type; for ints and longs it is unknown, as their type says
-    nothing of how large the numbers are."""
-    match t:
-        case Array(elem, _):
-            return of_type(elem)
-        case Tuple(parts):
-            return tuple(map(of_type, parts))
-        case Vector(scalar, _):
-            return of_type(scalar)
-        case Scalar(name):
-            return UNKNOWN if t in (INT, LONG) or name not in RANGES else Range(*RANGES[name])
-
-
 @dataclass(frozen=True, slots=True)
 class _Walk:
     """A walk through a program that collects its sums; terms without variables of their own are
@@ -138,6 +122,8 @@ class _Walk:
                 return converted(CONVERSIONS[op], self.number(x, env), type_of(x))
             case Unary("neg", x):
                 return made("-", Range(0, 0), self.number(x, env))
+            case Unary("abs", x):
+                return magnitude(held(self.number(x, env), type_of(x)))
             case Binary(op, a, b) if op in COMPARISONS:
                 self.number(a, env), self.number(b, env)  # for the sums in them
                 return Range(0, 1)
@@ -162,13 +148,13 @@ class _Walk:
                 index = Range(0, n - 1) if isinstance(n, int) else UNKNOWN
                 return self.known(body, bound(env, p, index))
             case Pad(_, _, value, xs):
-                return _either(self.known(value, env), self.known(xs, env))
+                return either(self.known(value, env), self.known(xs, env))
             case Concat(a, b):
-                return _either(self.known(a, env), self.known(b, env))
+                return either(self.known(a, env), self.known(b, env))
             case MakeArray((first, *rest)):
                 found = self.known(first, env)
                 for part in rest:
-                    found = _either(found, self.known(part, env))
+                    found = either(found, self.known(part, env))
                 return found
         inner = [self.known(c, env) for c in children(e) if not isinstance(c, Lam)]
         return inner[-1] if is_view(e) and inner else of_type(type_of(e))
@@ -184,40 +170,89 @@ class _Walk:
         assert isinstance(e.f.pattern, tuple)
         acc, p = e.f.pattern
         inner = bound(env, p, elements)
-        terms = self._terms(e.f.body, acc.name, inner) if isinstance(acc, Var) else None
-        n = size_of(e.xs)
-        if terms is None or not isinstance(n, int) or not isinstance(t, Scalar):
+        if isinstance(t, Tuple):
+            made_of = self._parts(e.f.body, acc, inner)
+            starts = start if isinstance(start, tuple) else tuple(map(of_type, t.parts))
+            found = [
+                self._sum(e, part, begun, terms)
+                for part, begun, terms in zip(t.parts, starts, made_of, strict=True)
+            ]
+        else:
+            made_of = (self._terms(e.f.body, acc, inner) if isinstance(acc, Var) else None,)
+            found = [self._sum(e, t, start, made_of[0])]
+        if None in made_of:
             self.known(e.f.body, bound(inner, acc, of_type(type_of(e.init))))
+        return tuple(found) if isinstance(t, Tuple) else found[0]
+
+    def _sum(self, e: Reduce | ReduceSeq, t: Type, start: Known, terms: Terms | None) -> Known:
+        """The range of a part of the type t of a reduction's result, to which it adds these terms
+        at each step; the part is collected if it is a sum of whole numbers."""
+        n, scalar = size_of(e.xs), _of_elements(t)
+        if terms is None or not isinstance(n, int) or scalar is None:
             return of_type(t)
         every = replace(terms, count=n * terms.count)
         if not isinstance(start, Range) or every.total == UNKNOWN:
             return of_type(t)
-        if is_whole(t):
+        if is_whole(scalar):
             begun = Range(0, 0) if None in (start.least, start.most) else start
-            self.sums.append(WholeSum(e, t, every, begun))
+            self.sums.append(WholeSum(e, scalar, every, begun))
         return made("+", start, every.total)
 
-    def _terms(self, e: Expr, acc: str, env: Env) -> Terms | None:
-        """The terms that e adds to the accumulator `acc`; None if e does something else with it."""
+    def _parts(self, e: Expr, acc: Pattern, env: Env) -> tuple[Terms | None, ...]:
+        """The terms that e, a tuple, adds to each part of the accumulator `acc`; None for a part
+        with which it does something else."""
+        names = {v.name for v in variables(acc)}
         match e:
-            case Let(p, value, body) if acc not in free(value):
+            case Let(p, value, body) if names.isdisjoint(free(value)):
+                return self._parts(body, acc, bound(env, p, self.known(value, env)))
+            case MakeTuple(parts):
+                of = [Get(n, acc) if isinstance(acc, Var) else acc[n] for n in range(len(parts))]
+                return tuple(
+                    self._terms(part, a, env) if isinstance(a, Expr) else None
+                    for part, a in zip(parts, of, strict=True)
+                )
+        t = type_of(e)
+        assert isinstance(t, Tuple)
+        return (None,) * len(t.parts)
+
+    def _terms(self, e: Expr, acc: Expr, env: Env) -> Terms | None:
+        """The terms that e adds to the accumulator `acc`, a variable or a part of one; None if e
+        does something else with it. Of arrays: to each element."""
+        names = free(acc)
+
+        def other(x: Expr) -> bool:
+            return names.isdisjoint(free(x))
+
+        match e:
+            case Let(p, value, body) if other(value):
                 return self._terms(body, acc, bound(env, p, self.known(value, env)))
-            case Binary("+", Var(name, _), x) | Binary("+", x, Var(name, _)) if (
-                name == acc and acc not in free(x)
-            ):
+            case Binary("+", a, x) | Binary("+", x, a) if a == acc and other(x):
                 return Terms(1, self.number(x, env), _scalar(x))
-            case Binary("-", Var(name, _), x) if name == acc and acc not in free(x):
+            case Binary("-", a, x) if a == acc and other(x):
                 return Terms(1, made("-", Range(0, 0), self.number(x, env)), _scalar(x))
-            case Binary("+" | "-" as op, a, x) if acc in free(a) and acc not in free(x):
+            case Binary("+" | "-" as op, a, x) if not other(a) and other(x):
                 first = self._terms(a, acc, env)
                 return first and Terms(1, made(op, first.total, self.number(x, env)), _scalar(e))
-            case Reduce(Var(name, _), Lam((Var(inner, _), p), body), xs) if name == acc:
+            case Reduce(a, Lam((Var() as inner, p), body), xs) if a == acc and other(xs):
                 n = size_of(xs)
-                if acc in free(xs) or not isinstance(n, int):
+                if not isinstance(n, int):
                     return None
                 found = self._terms(body, inner, bound(env, p, self.known(xs, env)))
                 return found and replace(found, count=n * found.count)
+            case Map(Lam((Var() as inner, *others), body), Zip((a, *xs))) if a == acc and all(
+                map(other, xs)
+            ):
+                for q, x in zip(others, xs, strict=True):
+                    env = bound(env, q, self.known(x, env))
+                return self._terms(body, inner, env)
         return None
+
+
+def _of_elements(t: Type) -> Scalar | None:
+    """The type of the numbers in t, a scalar or an array of scalars; None for others."""
+    while isinstance(t, Array):
+        t = t.elem
+    return t if isinstance(t, Scalar) else None
 
 
 def _scalar(e: Expr) -> Scalar:
@@ -225,30 +260,3 @@ def _scalar(e: Expr) -> Scalar:
     found = scalar_of(type_of(e))
     assert found is not None
     return found
-
-
-def bound(env: Env, p: Pattern, known: Known) -> Env:
-    """The ranges `env`, with each variable of the pattern p bound to its part of `known`."""
-    return {**env, **dict(_bindings(p, known))}
-
-
-def _bindings(p: Pattern, known: Known) -> Iterator[tuple[str, Known]]:
-    if isinstance(p, Var):
-        yield p.name, known
-        return
-    parts = known if isinstance(known, tuple) else tuple(map(_of_pattern, p))
-    for q, part in zip(p, parts, strict=True):
-        yield from _bindings(q, part)
-
-
-def _of_pattern(p: Pattern) -> Known:
-    return of_type(p.type) if isinstance(p, Var) else tuple(map(_of_pattern, p))
-
-
-def _either(a: Known, b: Known) -> Known:
-    """The range of numbers that are in one of two ranges."""
-    if isinstance(a, Range) and isinstance(b, Range):
-        return hull(a, b)
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return tuple(map(_either, a, b))
-    return b if isinstance(b, tuple) else a

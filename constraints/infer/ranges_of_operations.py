@@ -44,6 +44,10 @@ def made(op: str, a: Range, b: Range) -> Range:
             r.most for r in (a, b) if r.most is not None and r.least is not None and r.least >= 0
         ]
         return Range(0, min(masks)) if masks else UNKNOWN
+    if op == "|" and None not in (a.least, a.most, b.least, b.most):
+        ends = [n for n in (a.least, a.most, b.least, b.most) if n is not None]
+        most = 1 << max(map(_bits, ends))
+        return Range(0 if min(ends) >= 0 else -most, most - 1)
     if op == "%" and b.least is not None and b.least > 0:
         return Range(0, None if b.most is None else b.most - 1)
     if None in (a.least, a.most, b.least, b.most):
@@ -62,7 +66,25 @@ def _of_ends(op: str, a: tuple[int, int], b: tuple[int, int]) -> Range:
             return Range(min(ends), max(ends))
         case ">>" if b[0] == b[1] and 0 <= b[0] < 64:
             return Range(a[0] >> b[0], a[1] >> b[0])
+        case "<<" if b[0] == b[1] and 0 <= b[0] < 31:
+            return Range(a[0] << b[0], a[1] << b[0])
+        case "/" if b[0] > 0:
+            ends = [x // y for x in a for y in b]
+            return Range(min(ends), max(ends))
     return UNKNOWN
+
+
+def magnitude(a: Range) -> Range:
+    """The range of |x| for x in a, which must not have wrapped around."""
+    if a.least is None or a.most is None:
+        return UNKNOWN
+    ends = abs(a.least), abs(a.most)
+    return Range(0 if a.least <= 0 <= a.most else min(ends), max(ends))
+
+
+def _bits(n: int) -> int:
+    """The number of bits in which n is written, but for its sign."""
+    return (n if n >= 0 else ~n).bit_length()
 
 
 def held(found: Range, t: Type) -> Range:

@@ -54,6 +54,26 @@ def test_terms_of_nested_sums_are_counted() -> None:
         assert proved(text) == fits
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "reduce((0, 0), (a, (x, w)) -> (a.0 + x * w, a.1 + x), zip(xs, ws))",
+        "reduce((0, 0), ((a, b), (x, w)) -> (a + x, b + x * w), zip(xs, ws))",
+        "reduce((0, 0), (a, (x, w)) -> (let y = x * w\n  (a.0 + y, a.1 - y)), zip(xs, ws))",
+        "reduce([0, 0], (a, (x, w)) -> map((p, q) -> p + q * w, zip(a, [x, x])), zip(xs, ws))",
+        "reduce(0, (a, (x, w)) -> a + x * abs(w), zip(xs, ws))",
+    ],
+)
+def test_sums_in_tuples_and_arrays_are_found_too(body: str) -> None:
+    assert proved(BYTES.format(n=BORDER, body=body))
+    assert not proved(BYTES.format(n=BORDER + 1, body=body))
+
+
+def test_parts_that_add_up_other_parts_are_not_followed() -> None:
+    text = "f(xs : [char]9) = reduce((0, 0), (a, x) -> (a.0 + x, a.1 + a.0), xs)"
+    assert [found.terms.count for found in whole_sums(parse(text).body)] == [9]
+
+
 def test_what_is_refused_does_overflow_and_what_is_proved_does_not() -> None:
     for n, fits in ((BORDER, True), (BORDER + 1, False)):
         p = parse(BYTES.format(n=n, body=SUM))
@@ -72,6 +92,12 @@ def test_what_is_refused_does_overflow_and_what_is_proved_does_not() -> None:
         ("char_sat(x) * char(x)", -16256, 16384),
         ("(char(x) >> 3) - 1", -17, 14),
         ("let y = uchar(x)  (y - 128) * y", -32640, 32385),
+        ("abs(char(x))", 0, 128),
+        ("abs(uchar(x) - 300)", 45, 300),
+        ("char(x) << 3", -1024, 1016),
+        ("(x & 15) | 16", 0, 31),
+        ("char(x) | 1", -128, 127),
+        ("char(x) / 3", -43, 42),
     ],
 )
 def test_ranges_of_ints_are_what_the_program_says(e: str, least: int, most: int) -> None:
@@ -123,8 +149,9 @@ def test_forms_of_programs_that_may_overflow_are_refused_with_the_sum(
     assert lowering(parse(text), family).derivation.start == parse(text).body
 
 
-OPERATIONS = ("({} + {})", "({} - {})", "({} * {})", "max({}, {})", "min({}, {})")
+OPERATIONS = ("({} + {})", "({} - {})", "({} * {})", "max({}, {})", "min({}, {})", "({} | {})")
 MASKED = ("({} & 37)", "({} >> 2)", "({} % 7)", "(- {})", "char({})", "uchar_sat({})", "int({})")
+MASKED += ("abs({})", "({} << 3)", "({} | 6)", "({} / 5)", "(1000 / max({}, 2))")
 
 
 def drawn(r: Random, depth: int) -> str:
