@@ -150,8 +150,10 @@ def test_forms_of_programs_that_may_overflow_are_refused_with_the_sum(
 
 
 OPERATIONS = ("({} + {})", "({} - {})", "({} * {})", "max({}, {})", "min({}, {})", "({} | {})")
-MASKED = ("({} & 37)", "({} >> 2)", "({} % 7)", "(- {})", "char({})", "uchar_sat({})", "int({})")
-MASKED += ("abs({})", "({} << 3)", "({} | 6)", "({} / 5)", "(1000 / max({}, 2))")
+MASKED = (
+    *("({} & 37)", "({} >> 2)", "({} % 7)", "(- {})", "char({})", "uchar_sat({})", "int({})"),
+    *("abs({})", "({} << 3)", "({} | 6)", "({} / 5)", "(1000 / max({}, 2))"),
+)
 
 
 def drawn(r: Random, depth: int) -> str:
