@@ -56,8 +56,7 @@ def _called(
     parts = e.parts if sums is None else e.parts[:-1]
     operands = tuple(_operand(emitter, part, env) for part in parts)
     if sums is not None:
-        held = array(sums)
-        operands = (*operands, lambda i: in_pieces(value(held.at(i))))
+        operands = (*operands, _lanes_of(sums))
     kind = _kind(e)
 
     def call(i: Index) -> Call:
@@ -100,8 +99,13 @@ def _operand(emitter: Recursion, e: Expr, env: Env) -> Callable[[Index], Value]:
     """The function from a lane to what it gives of the operand e."""
     if isinstance(e, Instruct) and e.instruction.by_place:
         return _called(emitter, e, env)
-    operand = array(emitter.read(e, env))
-    return lambda i: in_pieces(value(operand.at(i)))
+    return _lanes_of(emitter.read(e, env))
+
+
+def _lanes_of(x: View) -> Callable[[Index], Value]:
+    """The function from a lane to what it holds of the array x."""
+    held = array(x)
+    return lambda i: in_pieces(value(held.at(i)))
 
 
 def _has_place(e: Value) -> bool:

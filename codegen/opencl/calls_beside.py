@@ -4,7 +4,7 @@ placed one, which goes on from call to call, and add to sums of their own."""
 # key: s statement
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codegen.index.index import Index
 from codegen.index.substitute import substitute
@@ -31,9 +31,10 @@ class Beside:
     def text(self) -> str:
         """The statement: an assignment, or one call for several."""
         name, count = self.instruction.name, len(self.sums)
+        arguments = ", ".join((*self.given, *self.sums))
         if count == 1:
-            return f"{self.sums[0]} = {name}({', '.join((*self.given, *self.sums))});"
-        return f"{several_name(name, count)}({', '.join((*self.given, *self.sums))});"
+            return f"{self.sums[0]} = {name}({arguments});"
+        return f"{several_name(name, count)}({arguments});"
 
     def joined(self, after: "Beside") -> "Beside | None":
         """One call for these and the one `after` them; None if it is no neighbour of the last."""
@@ -45,9 +46,7 @@ class Beside:
             or after.place != self.place + count * self.apart
         ):
             return None
-        sums = (*self.sums, *after.sums)
-        place, apart = self.place, self.apart
-        return Beside(self.instruction, self.given, self.common, self.memory, place, apart, sums)
+        return replace(self, sums=(*self.sums, *after.sums))
 
 
 def beside(s: Store, text: str, values: Mapping[str, int]) -> Beside | None:
@@ -56,12 +55,12 @@ def beside(s: Store, text: str, values: Mapping[str, int]) -> Beside | None:
     its instruction."""
     if not isinstance(s.value, Call) or not s.value.instruction.beside:
         return None
-    (placed,), ((load, digits, told),) = s.value.instruction.placed, placed_operands(s.value)
+    (placed,), ((load, _, told),) = s.value.instruction.placed, placed_operands(s.value)
     target, _, called = text.partition(" = ")
     *given, to = _arguments(called)
     if to != target:
         return None
-    apart = digits[placed.onward] * told[placed.onward] * load.width
+    apart = placed.beyond(told) * load.width
     common = tuple(e for n, e in enumerate(given) if n != placed.operand)
     place = substitute(load.index, values)
     if load.half is not None:

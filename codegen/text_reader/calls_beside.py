@@ -2,6 +2,8 @@
 
 # key: e expression
 
+from dataclasses import replace
+
 from codegen.text_reader.c_syntax import Assign, Braces, Call, CExpr, Infix, Name, Pointed, Whole
 from codegen.text_reader.c_tokens import Tokens
 from codegen.text_reader.read_expressions import arguments
@@ -22,7 +24,7 @@ def calls_beside(tokens: Tokens, instruction: Instruction, count: int) -> Braces
     place = given[at] if at < len(given) else None
     if not isinstance(place, Pointed) or place.in_bytes or len(told) != len(digits):
         tokens.refuse("a place in an array, and distances that are numbers, before")
-    apart = digits[placed.onward] * told[placed.onward] * place.kind.width
+    apart = placed.beyond(told) * place.kind.width
     names = {to.name for to in sums if isinstance(to, Name)}
     if len(names) < count:
         tokens.refuse(f"the names of {count} sums before")
@@ -36,6 +38,7 @@ def calls_beside(tokens: Tokens, instruction: Instruction, count: int) -> Braces
 
 def _further(e: Pointed, numbers: int) -> CExpr:
     """What lies so many numbers behind the vector e, which is loaded from an array."""
-    array, index = e.element.array, e.element.index
-    further = Infix("+", index, Whole(numbers, False)) if numbers else index
-    return Pointed(e.space, e.kind, type(e.element)(array, further))
+    if not numbers:
+        return e
+    index = Infix("+", e.element.index, Whole(numbers, False))
+    return replace(e, element=replace(e.element, index=index))

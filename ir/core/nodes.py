@@ -7,7 +7,7 @@ so that the type of any term follows from the term alone (`ir.core.type_rules.ty
 
 # key: f function, xs arrays, e expression, n size, l r amounts left and right
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -374,6 +374,11 @@ class Placed:
     operand: int
     digits: tuple[int, ...]
     onward: int = 0
+
+    def beyond(self, told: Sequence[int]) -> int:
+        """The number of pieces from where the operand of a call begins to where that of the next
+        one does, if pieces lie so far apart as was `told`, digit by digit."""
+        return self.digits[self.onward] * told[self.onward]
 
 
 @dataclass(frozen=True, slots=True)
