@@ -13,7 +13,7 @@ from codegen.memory.unrolled_registers import is_aligned
 from codegen.numbers.byte_columns import ROWS, column_of
 from codegen.numbers.byte_fours import FOURS, WIDTH, byte_four
 from codegen.numbers.byte_pairs import byte_pair
-from codegen.numbers.byte_sums import byte_sum
+from codegen.numbers.byte_sums import ByteSum, byte_sum
 from codegen.numbers.integer_text import (
     WRAPS,
     Division,
@@ -192,11 +192,18 @@ class Expressions:
         self.functions.add((function, ROWS))
         return f"{named(function, ROWS)}({', '.join(rows)})"
 
+    def sum_of_bytes(self, kind: Kind, made: ByteSum) -> tuple[str, int]:
+        """The text of a sum in bytes, of this kind: of unsigned ones, which wrap around."""
+        to, bits = type_text(kind), type_text(Kind("uchar", kind.width))
+        signed = kind_of(made.e).scalar == "char"
+        given = f"as_{bits}({self.text(made.e)})" if signed else self.operand(made.e, SUM)
+        total = f"{given} + ({bits})({made.n})"
+        return (total, SUM) if to == bits else (f"as_{to}({total})", PRIMARY)
+
     def convert(self, e: Convert) -> tuple[str, int]:
         """The text of a conversion: a cast, or a function where rounding or range matter."""
         if (made := byte_sum(e)) is not None:
-            to = type_text(e.kind)
-            return f"as_{to}({self.text(made.e)}) + ({to})({made.n})", SUM
+            return self.sum_of_bytes(e.kind, made)
         text, holds, kind = *self.value(e.e), kind_of(e.e)
         if is_whole(e.kind) and not is_whole(kind):
             if e.saturates and e.kind.scalar not in ("int", "long"):

@@ -37,12 +37,12 @@ from rewrites.laws.views import flat_zip
 from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.named_nest import Nest, in_lines
 from rewrites.nest.normal_form import normalise
-from rewrites.nest.prepared_sums import unsigned_apart
+from rewrites.nest.prepared_sums import unlike_signs
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.padding_for_tiles import room
 from rewrites.storing.stored_views import Choices, Windows, prepare
 from rewrites.storing.widened_chunks import widened_in_turns
-from rewrites.tuning.bytes_multiplied import has_bytes, has_narrow, has_signed_bytes
+from rewrites.tuning.bytes_multiplied import has_bytes, has_narrow
 from rewrites.tuning.dot_forms import dot_forms
 from rewrites.tuning.family import (
     SMALL,
@@ -67,7 +67,8 @@ class Registers:
     has two dimensions of columns. `taps_inside`: the longest reduction is the outermost loop.
     `swept`: such a group or work-item makes a line of blocks, one after the other. `in_vectors`:
     numbers of several steps are loaded as a vector. `in_pairs`: the products of two steps are added
-    before they go into a sum, `in_fours`: those of four steps, one factor of each made unsigned.
+    before they go into a sum, `in_fours`: those of four steps, one factor of each made unsigned, or
+    signed, if the other is not.
     `wide`: the numbers of several blocks of a swept line are converted to wider ones, once, before
     the blocks are made.
     """
@@ -90,7 +91,7 @@ def registers(params: frozenset[str], form: Registers) -> Strategy:
     """The strategy that lowers every kernel of a program in this form of the family `registers`.
     `params` are the names of the program's parameters."""
     return seq(
-        attempt(unsigned_apart()) if form.in_fours else skip,
+        attempt(unlike_signs()) if form.in_fours else skip,
         one_each(params, normalise),
         exhaust(flat_zip()) if form.in_fours else skip,  # sums of weights beside these
         prepare(params, form.choices),
@@ -225,7 +226,7 @@ PAIRS = Trait(
 )
 FOURS = Trait(
     "fours",
-    "products of bytes, of which one is made unsigned, are added in fours",
+    "products of an unsigned and a signed byte are added in fours",
     weight=8.0,
     alone=True,
 )
@@ -273,7 +274,7 @@ OVER_PIXELS = replace(TUNING, sides=Sides(pixels=("tr", "v", "ty"), channels=("t
 def registers_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
     """The forms of the family `registers` for a program, those that store one of `views`."""
     stored = stored_choices(p, views, named("tr") * named("v"), named("tx"))
-    narrow = {PAIRS: has_bytes(p), FOURS: has_signed_bytes(p), WIDE_CHUNKS: has_narrow(p)}
+    narrow = {PAIRS: has_bytes(p), FOURS: has_bytes(p), WIDE_CHUNKS: has_narrow(p)}
     orders = [order for order in ORDERS if all(narrow.get(trait, True) for trait in order)]
     for (traits, choices), level, tall, order in product(
         stored, (Level.GROUP, Level.GLOBAL), (False, True), orders

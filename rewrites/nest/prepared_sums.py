@@ -17,7 +17,7 @@ from rewrites.nest.dimensions import depends, operands, outermost_reductions
 from rewrites.nest.normal_form import flat
 from rewrites.nest.spine import core, kernels, nest
 from rewrites.number_laws.accumulators import rounded_later, sum_in_float
-from rewrites.number_laws.unsigned_bytes import unsigned_factor
+from rewrites.number_laws.byte_signs import other_sign
 from rewrites.number_laws.whole_sums import choice_in_int, saturated_int, sum_in_int
 from rewrites.number_laws.widening import float_product, widen
 from rewrites.number_laws.zero_points import zero_points_out
@@ -45,22 +45,23 @@ def zero_points_apart() -> Strategy:
 
 
 @remembered
-def unsigned_apart() -> Strategy:
-    """The strategy that makes one factor of each product of signed bytes in a sum of ints unsigned,
-    the one that depends on more of the maps around; what that adds to the sum is subtracted
-    afterwards."""
-    apart = kernels(attempt(_unsigned))
-    return _prepared("signed bytes made unsigned", unsigned_factor, apart)
+def unlike_signs() -> Strategy:
+    """The strategy that makes one factor of each product of two signed (or two unsigned) bytes in a
+    sum of ints unsigned (or signed): the one that depends on more of the maps around. What that
+    adds to the sum is subtracted afterwards."""
+    apart = kernels(attempt(_unlike))
+    return _prepared("bytes of unlike signs", other_sign, apart)
 
 
-def _unsigned(e: Expr) -> Rewritten | None:
-    """The kernel e with one factor of its sum unsigned; None if it has no sum of such products."""
+def _unlike(e: Expr) -> Rewritten | None:
+    """The kernel e with the sign of one factor of its sum changed; None if it has no sum of such
+    products."""
     found = outermost_reductions(core(e))
     if len(found) != 1:
         return None
     reach = [len(depends(nest(e), part)) for part in operands(found[0])]
     part = reach.index(max(reach))
-    return outermost(seq(unsigned_factor(part=part), release_init()))(e)
+    return outermost(seq(other_sign(part=part), release_init()))(e)
 
 
 @remembered

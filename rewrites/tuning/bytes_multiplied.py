@@ -30,11 +30,6 @@ def has_bytes(p: Program) -> bool:
     return bool(_bytes(p, False))
 
 
-def has_signed_bytes(p: Program) -> bool:
-    """True if a program has bytes as inputs, and some bytes of it are signed."""
-    return has_bytes(p) and CHAR in _bytes(p, False) | _bytes(p, True)
-
-
 def has_narrow(p: Program) -> bool:
     """True if a program has numbers as inputs that are narrower than floats, which hold them
     exactly."""

@@ -42,11 +42,11 @@ from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
 from rewrites.number_laws import (
     accumulators,
+    byte_signs,
     instructions,
     lane_results,
     pairs_of_products,
     precision,
-    unsigned_bytes,
     whole_sums,
     widening,
     zero_points,
@@ -189,7 +189,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (accumulators.rounded_later, {}, "h : half", "float(h)"),
     (pairs_of_products.sum_in_pairs, {}, XS, SUM.format(0.0, "xs")),
     (pairs_of_products.sum_in_fours, {}, XS, SUM.format(0.0, "xs")),
-    (unsigned_bytes.unsigned_factor, {"part": 0}, "xs : [char]6", SUM.format(0, "xs")),
+    (byte_signs.other_sign, {"part": 0}, "xs : [char]6", SUM.format(0, "xs")),
     (whole_sums.sum_in_int, {}, XS, SUM.format(0.0, "xs")),
     (whole_sums.choice_in_int, {}, "x : float, y : float", "max(x, y)"),
     (whole_sums.saturated_int, {}, "x : float", "char_sat(x)"),

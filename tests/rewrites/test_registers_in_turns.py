@@ -7,6 +7,7 @@ added in pairs or in fours."""
 
 import re
 from dataclasses import replace
+from itertools import product
 from random import Random
 
 import numpy as np
@@ -137,7 +138,7 @@ def extremes(draws: np.random.Generator, t: str, shape: tuple[int, ...]) -> np.n
     return np.where(draws.random(shape) < 2 / 3, either, other).astype(STORED[t])
 
 
-@pytest.mark.parametrize(("s", "t"), [("char", "char"), ("uchar", "char"), ("char", "uchar")])
+@pytest.mark.parametrize(("s", "t"), [*product(("char", "uchar"), repeat=2)])
 @pytest.mark.parametrize("c", [8, 7, 3])
 def test_products_of_unsigned_and_signed_bytes_are_added_in_fours(
     session: Session, s: str, t: str, c: int
@@ -152,26 +153,24 @@ def test_products_of_unsigned_and_signed_bytes_are_added_in_fours(
         assert np.array_equal(each.build(plan, checking=True)(inputs), evaluate(program, inputs))
 
 
+@pytest.mark.parametrize(("t", "other"), [("char", "uchar"), ("uchar", "char")])
 @pytest.mark.parametrize("step", [1, 2])
 @pytest.mark.parametrize("c", [19, 32])
-def test_three_taps_and_a_zero_are_four_products(session: Session, step: int, c: int) -> None:
-    text = DEPTHWISE.format(t="char", to="char_sat_rte", step=step, c=c, w=11, h=7)
+def test_three_taps_and_a_zero_are_four_products(
+    session: Session, t: str, other: str, step: int, c: int
+) -> None:
+    text = DEPTHWISE.format(t=t, to=f"{t}_sat_rte", step=step, c=c, w=11, h=7)
     program, plan = made(text, "relaid swept tall fours in-ints", k=3, tr=1, tx=2, ty=2, v=16)
     last = plan.kernels[-1].text
     sums = [line for line in last.split("\n") if "fours_of" in line]
     assert sums
-    assert all("(as_uchar16(image_" in line for line in sums), "made unsigned in bytes"
+    changed = {"char": "(as_uchar16(image_", "uchar": " as_char16(image_"}[t]
+    assert all(changed in line for line in sums), f"made {other} in bytes"
     assert all(line.count("(uchar16)((uchar)0), (char16)((char)0)") == 1 for line in sums)
     assert "weights_packed_[" in last, "the weights are in panels, beside the sums of them"
     draws = np.random.default_rng(Random().randrange(2**32))
-    inputs = {"image": extremes(draws, "char", (7, 11, c))}
-    inputs |= {"weights": extremes(draws, "char", (c, 3, 3))}
+    inputs = {"image": extremes(draws, t, (7, 11, c)), "weights": extremes(draws, t, (c, 3, 3))}
     assert np.array_equal(session.build(plan, checking=True)(inputs), evaluate(program, inputs))
-
-
-def test_products_of_unsigned_bytes_alone_are_not_added_in_fours() -> None:
-    program = parse(BYTES.format(s="uchar", t="uchar", c=8))
-    assert not any("fours" in form.name.split() for form in forms(program, "registers"))
 
 
 @pytest.mark.parametrize("step", [1, 2])

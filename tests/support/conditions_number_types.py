@@ -7,8 +7,8 @@ from rewrites.number_laws.accumulators import (
     sum_apart,
     sum_in_float,
 )
+from rewrites.number_laws.byte_signs import other_sign
 from rewrites.number_laws.pairs_of_products import sum_in_fours, sum_in_pairs
-from rewrites.number_laws.unsigned_bytes import unsigned_factor
 from rewrites.number_laws.whole_sums import choice_in_int, saturated_int, sum_in_int
 from rewrites.number_laws.widening import float_once, float_product, short_once, widen
 from rewrites.number_laws.zero_points import zero_points_out
@@ -67,19 +67,19 @@ CONDITIONS = [
     C(sum_in_fours, "it is a sum", FEW, "reduce(i, (acc, x) -> {}, xs)", "acc + x", "acc * x"),
     C(sum_in_fours, "the sum is an int", f"{FEW}, k : long", "reduce({}, (acc, x) -> acc + x, xs)",
       "i", "k"),
-    C(unsigned_factor, "the reduction is a fold", SIGNED, SUM, "acc + x * w", "acc * 2 + x * w",
+    C(other_sign, "the reduction is a fold", SIGNED, SUM, "acc + x * w", "acc * 2 + x * w",
       {"part": 0}),
-    C(unsigned_factor, "it is a sum", SIGNED, SUM, "acc + x * w", "max(acc, x * w)",
+    C(other_sign, "it is a sum", SIGNED, SUM, "acc + x * w", "max(acc, x * w)",
       {"part": 0}),
-    C(unsigned_factor, "its terms are products", SIGNED, SUM, "acc + x * w", "acc + (x - w)",
+    C(other_sign, "its terms are products", SIGNED, SUM, "acc + x * w", "acc + (x - w)",
       {"part": 0}),
-    C(unsigned_factor, "both factors are signed bytes", SIGNED,
+    C(other_sign, "both factors are of one type", SIGNED,
       "reduce(i, (acc, (x, w)) -> acc + x * w, zip(xs, {}))", "ws", "us", {"part": 0}),
-    C(unsigned_factor, "both depend on the elements", SIGNED, SUM, "acc + x * w", "acc + x * b",
+    C(other_sign, "both depend on the elements", SIGNED, SUM, "acc + x * w", "acc + x * b",
       {"part": 0}),
-    C(unsigned_factor, "one of the factors is of that part", SIGNED,
+    C(other_sign, "one of the factors is of that part", SIGNED,
       "reduce(i, (acc, (x, w, v)) -> acc + x * w, zip(xs, ws, xs))", {"part": 1}, {"part": 2}),
-    C(unsigned_factor, "the sum is an int", SIGNED,
+    C(other_sign, "the sum is an int", SIGNED,
       "reduce({}, (acc, (x, w)) -> acc + x * w, zip(xs, ws))", "i", "k", {"part": 0}),
     C(choice_in_int, "it is a choice", BYTES, "{}", "max(float(i), float(b))",
       "float(i) + float(b)"),

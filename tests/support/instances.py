@@ -81,9 +81,9 @@ from rewrites.laws.affine_views import at_level
 from rewrites.laws.lower import replaced
 from rewrites.number_laws import (
     accumulators,
+    byte_signs,
     pairs_of_products,
     units,
-    unsigned_bytes,
     whole_sums,
     widening,
 )
@@ -404,11 +404,11 @@ def sum_of_bytes(g: Terms) -> Expr:
     return Reduce(init, lam2(("acc", "x"), (FLOAT, elem_of(xs)), step), xs)
 
 
-def signed_products(g: Terms) -> Instance:
-    """A random sum of products of two signed bytes of each element, and which part is made
-    unsigned."""
-    n = g.size(1, 7)
-    parts = tuple(g.param(Array(CHAR, n)) for _ in range(g.size(2, 3)))
+def products_of_like_signs(g: Terms) -> Instance:
+    """A random sum of products of two bytes of one type of each element, and which part is made of
+    the other type."""
+    n, t = g.size(1, 7), g.one_of(CHAR, UCHAR)
+    parts = tuple(g.param(Array(t, n)) for _ in range(g.size(2, 3)))
     first, second = g.rng.sample(range(len(parts)), 2)
 
     def step(acc: Expr, x: Expr) -> Expr:
@@ -1216,7 +1216,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     accumulators.sum_in_float: plain(narrow_sum),
     pairs_of_products.sum_in_pairs: plain(few_ints),
     pairs_of_products.sum_in_fours: plain(few_ints),
-    unsigned_bytes.unsigned_factor: signed_products,
+    byte_signs.other_sign: products_of_like_signs,
     whole_sums.sum_in_int: plain(sum_of_bytes),
     whole_sums.choice_in_int: plain(choice_of_ints),
     whole_sums.saturated_int: plain(saturated_float),

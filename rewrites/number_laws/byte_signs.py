@@ -1,50 +1,54 @@
-"""The law of unsigned bytes: signed bytes are 128 less than unsigned ones, and what that adds to a
-sum of products is subtracted once. CPUs have an instruction that adds up four products of an
-unsigned and a signed byte."""
+"""The law of signs of bytes: an unsigned byte is a signed one plus 128, and what that adds to a sum
+of products is added once. CPUs have an instruction that adds up four products of an unsigned and a
+signed byte."""
 
 # key: e term, z initial value, x w factors
 
 from ir.core.nodes import Binary, Expr, Get, Lam, Lit, Pattern, Reduce, Unary, Var
 from ir.core.terms import free, subterms, variables
 from ir.core.type_rules import type_of
-from ir.core.types import CHAR, INT
+from ir.core.types import CHAR, INT, UCHAR, Type
 from rewrites.analysis.folds import fold_of
 from rewrites.engine.rule import rule
 from rewrites.number_laws.zero_points import Fold, start_of
 
-OFFSET = 128  # what makes a signed byte an unsigned one
+OTHER: dict[Type, tuple[str, int]] = {CHAR: ("uchar", 128), UCHAR: ("char", -128)}
+"""For each type of bytes the other one, and what is added to bytes so that they are of that."""
 
 
 @rule(
     "reduce z (acc + x w)  =  reduce (z - 128 Σ w) (acc + uchar (x + 128) w),"
-    "  of ints, x w : char, x of the part chosen of what is zipped"
+    "  of ints, x w : char, x of the part chosen of what is zipped;"
+    "  of x w : uchar, with -128 and char"
 )
-def unsigned_factor(e: Reduce, part: int) -> Expr | None:
-    """A sum of products of signed bytes becomes a sum of products of unsigned and signed ones,
-    which starts from less, as much as was added. The sum of the weights can be made once.
+def other_sign(e: Reduce, part: int) -> Expr | None:
+    """A sum of products of two signed or two unsigned bytes becomes a sum of products of an
+    unsigned and a signed one, which starts from less, as much as was added. The sum of the weights
+    can be made once.
 
     Whole numbers wrap around alike on both sides.
     """
     match e:
         case Reduce(z, Lam((Var(acc, t), element), _) as f, xs) if t == INT == type_of(z):
             fold = fold_of(f)
-            both = _signed(fold.term, element) if fold is not None and fold.op == "+" else ()
+            both = _alike(fold.term, element) if fold is not None and fold.op == "+" else ()
             if not both or _reads(both[0], element, part) == _reads(both[1], element, part):
                 return None
             x, w = both if _reads(both[0], element, part) else both[::-1]
-            unsigned = Unary("uchar", Binary("+", x, Lit(OFFSET, INT)))
-            start = start_of(z, Lit(OFFSET, INT), w, Fold(element, xs, INT))
-            step = Binary("+", Var(acc, INT), Binary("*", unsigned, w))
+            other, n = OTHER[type_of(x)]
+            start = start_of(z, Lit(n, INT), w, Fold(element, xs, INT))
+            product = Binary("*", Unary(other, Binary("+", x, Lit(n, INT))), w)
+            step = Binary("+", Var(acc, INT), product)
             return Reduce(start, Lam((Var(acc, INT), element), step), xs)
     return None
 
 
-def _signed(term: Expr, element: Pattern) -> tuple[Expr, ...]:
-    """The two signed bytes, each of them read from the element of a fold, whose product `term` is;
-    empty for other terms."""
+def _alike(term: Expr, element: Pattern) -> tuple[Expr, ...]:
+    """The two bytes of one type, each of them read from the element of a fold, whose product `term`
+    is; empty for other terms."""
     own = {v.name for v in variables(element)}
     match term:
-        case Binary("*", p, q) if type_of(p) == type_of(q) == CHAR:
+        case Binary("*", p, q) if type_of(p) == type_of(q) and type_of(p) in OTHER:
             return (p, q) if free(p) & own and free(q) & own else ()
     return ()
 
