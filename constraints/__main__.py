@@ -12,6 +12,7 @@ from rich.table import Table
 
 from constraints.devices import PROFILES, Profile, limit, profile, with_overrides
 from constraints.infer.infer import infer
+from constraints.infer.overflow import no_overflow
 from constraints.relations.relations import Constraint, Equal, System, show_relation
 from constraints.report import Report, report
 from explore.commands.stage_commands import demanded, limits_named
@@ -127,9 +128,10 @@ def _lowered(
     program: Program, options: argparse.Namespace, device: Profile
 ) -> tuple[Program, list[Constraint]]:
     """The program lowered by the family that the options name, its parameters still open, and the
-    constraints that its strategy requires."""
+    constraints that its strategy requires; without a family the program as it is, and that its sums
+    do not overflow."""
     if options.family is None:
-        return program, []
+        return program, [*no_overflow(program.body)]
     return demanded(program, options.family, options.form, options.domain, device)
 
 

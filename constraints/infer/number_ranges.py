@@ -233,15 +233,17 @@ class _Walk:
             case Binary("+" | "-" as op, a, x) if not other(a) and other(x):
                 first = self._terms(a, acc, env)
                 return first and Terms(1, made(op, first.total, self.number(x, env)), _scalar(e))
-            case Reduce(a, Lam((Var() as inner, p), body), xs) if a == acc and other(xs):
+            case Reduce(a, Lam((Var() as inner, p), body), xs) | ReduceSeq(
+                a, Lam((Var() as inner, p), body), xs
+            ) if a == acc and other(xs):
                 n = size_of(xs)
                 if not isinstance(n, int):
                     return None
                 found = self._terms(body, inner, bound(env, p, self.known(xs, env)))
                 return found and replace(found, count=n * found.count)
-            case Map(Lam((Var() as inner, *others), body), Zip((a, *xs))) if a == acc and all(
-                map(other, xs)
-            ):
+            case Map(Lam((Var() as inner, *others), body), Zip((a, *xs))) | MapSeq(
+                Lam((Var() as inner, *others), body), Zip((a, *xs))
+            ) if a == acc and all(map(other, xs)):
                 for q, x in zip(others, xs, strict=True):
                     env = bound(env, q, self.known(x, env))
                 return self._terms(body, inner, env)

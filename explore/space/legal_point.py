@@ -9,6 +9,7 @@ from dataclasses import replace
 from constraints.count.points import space
 from constraints.devices import Profile
 from constraints.infer.infer import infer
+from constraints.infer.overflow import no_overflow
 from constraints.relations.relations import Constraint, Equal, System
 from constraints.solve.explain import explain
 from constraints.solve.solver import Solver
@@ -33,8 +34,11 @@ def lowered_at(
 
 
 def closed(program: Program, profile: Profile) -> tuple[Program, Values]:
-    """A lowered program with legal values for its open sizes, and these values."""
-    values = settled(infer(program, profile), {}, program.name) if program.free else {}
+    """A lowered program, whose sums do not overflow, with legal values for its open sizes; and
+    these values."""
+    sums = no_overflow(program.body)
+    system = infer(program, profile, sums) if program.free else System((), sums)
+    values = settled(system, {}, program.name)
     return bound(program, values), values
 
 

@@ -128,9 +128,11 @@ def evaluate(
     """
     check_inputs(program, inputs)
     real = np.dtype(dtype)
-    given = {p.var.name: _given(p.var.type, inputs[p.var.name], real) for p in program.params}
     try:
         with np.errstate(all="ignore"):
+            given = {
+                p.var.name: _given(p.var.type, inputs[p.var.name], real) for p in program.params
+            }
             return _result(_eval(program.body, Env(given, real, cuts=cuts)))
     except RecursionError:
         raise UserError(

@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from codegen.__main__ import main as compile_main
 from constraints.__main__ import main
 from constraints.infer.number_ranges import WholeSum, range_of, whole_sums
 from constraints.infer.overflow import no_overflow
@@ -52,6 +53,30 @@ def test_terms_of_nested_sums_are_counted() -> None:
         text = BYTES.format(n=n, body=NESTED.replace("K", str(k)))
         assert only_sum(text).terms.count == n
         assert proved(text) == fits
+
+
+LOWERED = "mapGlobal(0, p -> {}, split(N, zip(xs, ws)))"
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "reduceSeq(0, (acc, (x, w)) -> acc + x * w, p)",
+        "reduceSeq(0, (a, q) -> reduceSeq(a, (acc, (x, w)) -> acc + x * w, q), split(K, p))",
+    ],
+)
+def test_sums_of_programs_that_are_lowered_by_hand_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], loop: str
+) -> None:
+    """The longest sum that fits is compiled, and one of a term more refused."""
+    for n, fits in ((BORDER, True), (BORDER + 1, False)):
+        k = next(k for k in range(2, n + 1) if n % k == 0)
+        body = LOWERED.format(loop).replace("N", str(n)).replace("K", str(k))
+        file = tmp_path / "sum.lift"
+        file.write_text(BYTES.format(n=n, body=body))
+        for command in (main, compile_main):
+            assert command([str(file)]) == (0 if fits else 1)
+        assert ("expected a sum that an int holds" in capsys.readouterr().err) != fits
 
 
 @pytest.mark.parametrize(
