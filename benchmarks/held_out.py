@@ -8,7 +8,7 @@ record has the layer?
 the CPU device has no others. First, full searches of some sizes fill a record book. Then each layer
 that the book does not have is searched three times: in full without records, with few variants from
 a copy of the book, and with few variants without records. The best of these are timed in turns in
-one process. What is done is kept, and `run` goes on where it was stopped; after `--minutes` it
+several processes. What is done is kept, and `run` goes on where it was stopped; after `--minutes` it
 stops by itself. `summary` prints what there is so far; 1.05 means 5 % slower than the full search.
 """
 
@@ -44,7 +44,7 @@ HELD_OUT = (
     "3x3:20x27x36,1x1:96x28x48,3x3:48x24x32,1x1:72x36x56,3x3:16x28x64"
 )
 LANES = ":".join(f"{n},{n + 1}" for n in range(0, 14, 2))
-COMPARED = 3  # times that the best variants are timed in turns
+COMPARED = 7  # processes in which the best variants are timed in turns
 PATIENCE = 10.0  # seconds that a search is given to stop
 Kind = Literal["known", "full", "few", "bare", "compare"]
 
@@ -200,7 +200,7 @@ def run(given: argparse.Namespace) -> None:
 
 
 def compare(given: argparse.Namespace) -> None:
-    """Time the best variants of a layer's three searches in turns, several times, and keep the
+    """Time the best variants of a layer's three searches in turns, in several processes, and keep the
     times."""
     kinds: tuple[Kind, ...] = ("full", "few", "bare")
     jobs = [Job(kind, given.layer) for kind in kinds]

@@ -22,6 +22,7 @@ from ir.errors import UserError
 EngineName = Literal["convlift", "onnxruntime", "openvino"]
 ENGINES = get_args(EngineName)
 FIRST_RUNS = 2
+QUIET_S = 0.15  # after its last inference, onnxruntime's threads spin for 40 ms
 INSTALL = {"onnxruntime": "onnxruntime", "openvino": "openvino"}
 
 Run = Callable[[], object]
@@ -81,9 +82,13 @@ def opened(task: Opened) -> Engine:
 
 
 def turn(engine: Engine, count: int) -> Turn | Grown:
-    """The mean time of `count` inferences; for a count of 0, how much the engine's process grew."""
+    """The mean time of `count` inferences, after a pause, in which the threads of other engines
+    cease to wait on the processors for more work, and an inference that is not counted; for a count
+    of 0, how much the engine's process grew."""
     if not count:
         return engine.grown
+    time.sleep(QUIET_S)
+    engine.run()
     begun, busy = time.perf_counter_ns(), time.process_time_ns()
     for _ in range(count):
         engine.run()
