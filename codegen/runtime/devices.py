@@ -26,7 +26,8 @@ from ir.text.suggest import did_you_mean
 
 TRIAL_SECONDS = 60.0
 NO_ANSWER = "no answer"
-FRESH_SECONDS = 600.0
+FRESH_SECONDS = 86400.0  # while the machine has not been started again
+BOOT = Path("/proc/sys/kernel/random/boot_id")  # of Linux: which machine, and since when it runs
 # What decides which devices a driver shows.
 VARIABLES = ("CUDA_", "NVIDIA_", "POCL_", "OCL_", "OPENCL_", "CL_", "OCLGRIND_", "LD_", "GPU_")
 
@@ -69,8 +70,8 @@ class Broken:
 
 
 def devices(fresh: bool = False) -> tuple[Device | Broken, ...]:
-    """All devices here, the working ones first and numbered; what was found is remembered for a few
-    minutes, unless `fresh` asks for a new search."""
+    """All devices here, the working ones first and numbered; what was found is remembered for a day,
+    unless `fresh` asks for a new search."""
     return _remembered(0.0 if fresh else FRESH_SECONDS)
 
 
@@ -184,12 +185,14 @@ def _passing(entry: Device | Broken) -> bool:
 
 
 def _situation(libraries: Sequence[str]) -> str:
-    """The cache key of a list of devices: a digest of this Python's path, of the libraries with
-    their sizes and times, and of the environment variables that runtimes read."""
-    facts = [sys.executable, *sorted(libraries)]
+    """The cache key of a list of devices: a digest of the machine's last start, of this Python's
+    path, of the libraries with their sizes and times, and of the environment variables that
+    runtimes read."""
+    started = BOOT.read_text(encoding="ascii") if BOOT.is_file() else ""
+    facts = [started, sys.executable, *sorted(libraries)]
     facts += [f"{os.stat(path)[6:9]}" for path in libraries if os.path.isfile(path)]
     facts += sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith(VARIABLES))
-    return cache.key("devices 3", *facts)
+    return cache.key("devices 4", *facts)
 
 
 def _file(name: str) -> Path:
