@@ -7,9 +7,10 @@ record has the layer?
 `run` searches on several lanes at once. A lane is a few cores: its processes are bound to them, and
 the CPU device has no others. First, full searches of some sizes fill a record book. Then each layer
 that the book does not have is searched three times: in full without records, with few variants from
-a copy of the book, and with few variants without records. The best of these are timed in turns in
-several processes. What is done is kept, and `run` goes on where it was stopped; after `--minutes` it
-stops by itself. `summary` prints what there is so far; 1.05 means 5 % slower than the full search.
+a copy of the book, and with few variants without records. The best of these are timed in turns, in
+several processes. What is done is kept, and `run` goes on where it was stopped; after `--minutes`
+it stops by itself. `summary` prints what there is so far; 1.05 means 5 % slower than the full
+search.
 """
 
 import argparse
@@ -200,8 +201,8 @@ def run(given: argparse.Namespace) -> None:
 
 
 def compare(given: argparse.Namespace) -> None:
-    """Time the best variants of a layer's three searches in turns, in several processes, and keep the
-    times."""
+    """Time the best variants of a layer's three searches in turns, in several processes, and keep
+    the times."""
     kinds: tuple[Kind, ...] = ("full", "few", "bare")
     jobs = [Job(kind, given.layer) for kind in kinds]
     runs = [Run(given.out / job.name) for job in jobs]

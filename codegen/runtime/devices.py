@@ -70,8 +70,8 @@ class Broken:
 
 
 def devices(fresh: bool = False) -> tuple[Device | Broken, ...]:
-    """All devices here, the working ones first and numbered; what was found is remembered for a day,
-    unless `fresh` asks for a new search."""
+    """All devices here, the working ones first and numbered; what was found is remembered for a
+    day, unless `fresh` asks for a new search."""
     return _remembered(0.0 if fresh else FRESH_SECONDS)
 
 
