@@ -17,11 +17,10 @@ from explore.networks.export_network import export_network, inputs_for
 from explore.networks.network_report import write_network_report
 from explore.networks.network_run import NetworkRun, begun, stored
 from explore.networks.network_tables import (
+    ProgramTable,
     front_table,
-    heading,
     layer_table,
     memory_lines,
-    program_line,
 )
 from explore.networks.open_network import quickly, read
 from explore.networks.peer_engines import INSTALL, EngineName, demand_installed, engine_named
@@ -104,10 +103,12 @@ def _quickly(layers: Layers, target: Target, given: argparse.Namespace) -> Optio
     """The options of a network's layers, by estimates or by a few measurements, without a run's
     folder; a line is printed for each program."""
 
-    def tell(number: int, options: Sequence[Option]) -> None:
-        print(program_line(layers, number, options), flush=True)
+    table = ProgramTable(layers)
 
-    print(heading())
+    def tell(number: int, options: Sequence[Option]) -> None:
+        print(table.line(number, options), flush=True)
+
+    print(table.heading)
     if given.estimate or target.device is None:
         return estimated(layers, target, None, tell)
     return quickly(layers, target, open_device(target.device), given.tried, tell)
@@ -144,10 +145,11 @@ def _reported(
 def _explored(run: NetworkRun, target: Target) -> Options:
     layers = run.layers
     print(f"{len(layers.layers)} layers, {len(layers.programs)} different programs")
-    print(heading(), flush=True)
+    table = ProgramTable(layers)
+    print(table.heading, flush=True)
 
     def tell(number: int, options: Sequence[Option]) -> None:
-        print(program_line(layers, number, options), flush=True)
+        print(table.line(number, options), flush=True)
 
     return run.explore(target, tell)
 

@@ -12,6 +12,7 @@ from codegen.text_proof.work_in_part import Part
 from explore.network_graph.folded_nodes import folded_graph
 from explore.onnx_model.fold_constants import folded
 from explore.onnx_model.onnx_graph import SCALARS, Array, Graph, Kind, Node
+from explore.onnx_model.tensor_data import MOST_BYTES
 from explore.operators.all_operators import step_of
 from explore.operators.program_text import NAME
 from explore.operators.site import Site, Step, Tensor
@@ -124,6 +125,7 @@ def built_layers(graph: Graph) -> Built:
     """The layers of a graph, with the sites that they were made from."""
     graph = folded_graph(graph)
     for name, kind in graph.inputs.items():
+        _demand_small(f"input '{name}'", kind)
         if kind.dtype not in SCALARS:
             raise Unsupported(
                 f"input '{name}': the language has no numbers of the type {kind.dtype}"
@@ -145,6 +147,15 @@ def built_layers(graph: Graph) -> Built:
         if name in graph.inputs:
             raise UserError(f"the output '{name}' is an input: there is nothing to compute")
     return built
+
+
+def _demand_small(what: str, kind: Kind) -> None:
+    """Refuse a tensor that is larger than any may be; a message begins with `what`."""
+    if kind.bytes > MOST_BYTES:
+        sizes = " × ".join(map(str, kind.shape))
+        raise Unsupported(
+            f"{what} ({sizes}) takes {kind.bytes:,} bytes: at most {MOST_BYTES:,} are taken"
+        )
 
 
 def _constant(node: Node, made: Layers, constants: Mapping[str, Array]) -> Array | None:
@@ -192,6 +203,7 @@ def _last(node: Node, inputs: "list[Tensor | None]") -> bool:
 
 def _add(built: Built, site: Site, which: int, output: str) -> None:
     made, step = built.made, step_of(site, which)
+    _demand_small(f"{site.node.title}: its result '{output}'", step.kind)
     made.tensors[output] = Tensor(output, step.kind, step.last and several(step.kind))
     if not step.body:
         root = made.root(str(step.parameters[0].given))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.plan import Role
 from codegen.runtime.built_program import Program as Built
 from codegen.runtime.session import Session
 from explore.network_choice.layer_options import Option
@@ -40,7 +41,9 @@ class Network:
     def __call__(self, *arrays: Any, **by_name: Any) -> Any:
         """The model's result for these arrays, in the order of its inputs or by name; several
         results are a tuple."""
-        return self.built(self._given(arrays, by_name, self.plan))
+        made = _by_tensor(self.plan, self.built(self._given(arrays, by_name, self.plan)))
+        results = tuple(made[self.layers.root(name)] for name in self.layers.outputs)
+        return results if len(results) > 1 else results[0]
 
     def trace(self, *arrays: Any, **by_name: Any) -> dict[str, Array]:
         """Every tensor of the model for these arrays, by its name in the model, with its axes in
@@ -51,11 +54,7 @@ class Network:
         plan = assembled(self.layers, self.chosen, kept=True)
         built = self.session.build(plan.plan)
         built.set_constants(plan.constants)
-        made = built(self._given(arrays, by_name, plan))
-        made = made if isinstance(made, tuple) else (made,)
-        names = {place: name for name, place in plan.tensors.items()}
-        outputs = [b.name for b in plan.plan.buffers if b.role.value == "output"]
-        found = {names[place]: a for place, a in zip(outputs, made, strict=True)}
+        found = _by_tensor(plan, built(self._given(arrays, by_name, plan)))
         built.release()
         for name in copies_of(self.layers):
             found.pop(name, None)
@@ -83,3 +82,11 @@ class Network:
     def memory_bytes(self) -> int:
         """The most bytes of global memory that live at once while the network runs."""
         return self.plan.memory_bytes
+
+
+def _by_tensor(plan: NetworkPlan, made: Any) -> dict[str, Array]:
+    """The arrays that a run of a plan made, by the names of the tensors that they hold."""
+    arrays = made if isinstance(made, tuple) else (made,)
+    names = {place: name for name, place in plan.tensors.items()}
+    outputs = [b.name for b in plan.plan.buffers if b.role is Role.OUTPUT]
+    return {names[place]: a for place, a in zip(outputs, arrays, strict=True)}

@@ -21,6 +21,7 @@ svg rect { stroke: var(--page); stroke-width: .6; opacity: .85; }
 .front svg { max-width: 700px; }
 """
 WIDE, HIGH = 650, 300
+ENGINE = 'stroke="#d2691e" fill="#d2691e"'
 
 
 def write_network_report(
@@ -36,7 +37,7 @@ def write_network_report(
     told = "<br>".join(map(escape, memory_lines(choice)))
     body = f"""<p>{escape(where)}<br>{told}</p>
 <h2>The arena over time</h2>{memory_picture(choice.layers, choice.plan)}
-<h2>The network's front</h2>{_front_picture(front, choice)}{_front_table(front)}
+<h2>The network's front</h2>{_front_picture(front, choice, beside)}{_front_table(front)}
 {_beside_table(beside)}<h2>The graph</h2>{graph_picture(choice)}
 <h2>Layers</h2>{_layers(choice)}"""
     write_page(file, choice.layers.name, body, STYLE)
@@ -95,13 +96,24 @@ def _front_table(front: Sequence[Choice]) -> str:
     )
 
 
-def _front_picture(front: Sequence[Choice], chosen: Choice) -> str:
+def _front_picture(front: Sequence[Choice], chosen: Choice, beside: Sequence[Beside]) -> str:
     """The SVG picture of the front's points, time upwards and memory to the right; that of `chosen`
-    is filled."""
+    is filled. Engines that were measured are orange, at the bytes by which their processes grew."""
     points = [*front, chosen]
-    plane = plane_over([_place(c) for c in points], WIDE, HIGH)
+    engines = [(float(b.grown.most), b.time_ns) for b in beside]
+    plane = plane_over([*map(_place, points), *engines], WIDE, HIGH)
     dots = "".join(_dot(plane, c, c is chosen) for c in points)
-    return f'<div class="front">{plane.picture(dots, "the front of the network")}</div>'
+    dots += "".join(
+        plane.dot(place, 5, ENGINE, escape(_of_engine(b)))
+        for b, place in zip(beside, engines, strict=True)
+    )
+    words = "<p>Orange: the processes of engines, ours too, as they were measured.</p>"
+    picture = plane.picture(dots, "the front of the network, and other engines")
+    return f'<div class="front">{picture}{words if beside else ""}</div>'
+
+
+def _of_engine(b: Beside) -> str:
+    return f"{b.engine}: {show_time(b.time_ns)}, its process grew by {show_bytes(b.grown.most)}"
 
 
 def _dot(plane: Plane, choice: Choice, filled: bool) -> str:

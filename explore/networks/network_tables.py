@@ -1,6 +1,7 @@
 """A network's layers and its front as tables of text."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from explore.network_choice.choose_options import Choice
 from explore.network_choice.layer_options import Option
@@ -10,21 +11,35 @@ from explore.results.pace import slower_words
 from ir.text.counted import counted
 
 
-def heading() -> str:
-    """The heading of the table by layer that is printed while options are found."""
-    return f"{'program':28} {'layers':>6} {'options':>7} {'best':>9} {'kept':>10} {'workspace':>10}"
+@dataclass(slots=True)
+class ProgramTable:
+    """The table by program that is printed while options are found. `found_ns` is the time of the
+    layers whose programs have a line already."""
 
+    layers: Layers
+    found_ns: float = 0.0
 
-def program_line(layers: Layers, number: int, options: Sequence[Option]) -> str:
-    """The line on program number `number` and its `options`: how many layers have it, its fastest
-    option, and the least bytes that an option needs."""
-    best = min(options, key=lambda o: o.time_ns)
-    guess = "" if best.measured else " (estimated)"
-    return (
-        f"{layers.programs[number].name:28} {len(layers.uses(number)):6} {len(options):7} "
-        f"{show_time(best.time_ns):>9} {show_bytes(min(o.kept_bytes for o in options)):>10} "
-        f"{show_bytes(min(o.workspace_bytes for o in options)):>10}{guess}"
-    )
+    @property
+    def heading(self) -> str:
+        return (
+            f"{'program':28} {'layers':>6} {'options':>7} {'best':>9} {'in all':>9} {'share':>6} "
+            f"{'kept':>10} {'workspace':>10}"
+        )
+
+    def line(self, number: int, options: Sequence[Option]) -> str:
+        """The next line, on program number `number` and its `options`: how many layers have it, its
+        fastest option, the time of all its layers and their share of what has been found so far,
+        and the least bytes that an option needs."""
+        best, uses = min(options, key=lambda o: o.time_ns), len(self.layers.uses(number))
+        in_all = uses * best.time_ns
+        self.found_ns += in_all
+        guess = "" if best.measured else " (estimated)"
+        return (
+            f"{self.layers.programs[number].name:28} {uses:6} {len(options):7} "
+            f"{show_time(best.time_ns):>9} {show_time(in_all):>9} {in_all / self.found_ns:6.1%} "
+            f"{show_bytes(min(o.kept_bytes for o in options)):>10} "
+            f"{show_bytes(min(o.workspace_bytes for o in options)):>10}{guess}"
+        )
 
 
 def front_table(front: Sequence[Choice]) -> list[str]:

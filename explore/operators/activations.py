@@ -36,7 +36,7 @@ ACTIVATIONS: Mapping[str, Activation] = {
         (("alpha", 1.67326319217681884765625), ("gamma", 1.05070102214813232421875)),
         lambda x, a, g: f"{g} * elu({a}, {x})",
     ),
-    "Softplus": Activation((), lambda x: f"log(1.0 + exp({x}))"),
+    "Softplus": Activation((), lambda x: f"softplus({x})"),
     "Softsign": Activation((), lambda x: f"softsign({x})"),
     "Mish": Activation((), lambda x: f"mish({x})"),
     "ThresholdedRelu": Activation((("alpha", 1.0),), lambda x, a: f"threshold({a}, {x})"),

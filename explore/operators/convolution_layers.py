@@ -205,7 +205,7 @@ def _transposed_pads(
     a result that is larger than the transposed convolution's."""
     steps, apart, more = attributes
     n = len(given)
-    way, wanted = site.attribute("auto_pad", "NOTSET"), site.attribute("output_shape", None)
+    way, wanted = site.auto_pad, site.attribute("output_shape", None)
     if wanted is None and way == "NOTSET":
         return [int(p) for p in site.attribute("pads", (0,) * (2 * n))]
     if way == "VALID" and wanted is None:

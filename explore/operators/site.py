@@ -21,6 +21,8 @@ from explore.operators.program_text import (
 )
 from ir.errors import Unsupported, UserError
 
+AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")  # the usual one first
+
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
@@ -128,6 +130,14 @@ class Site:
     def attribute(self, name: str, usual: Any) -> Any:
         """The value of a node's attribute, or `usual` if the node does not have it."""
         return self.node.attributes.get(name, usual)
+
+    @property
+    def auto_pad(self) -> str:
+        """The node's way to choose its padding; refused if ONNX has none of this name."""
+        way = str(self.attribute("auto_pad", AUTO_PADS[0]))
+        if way not in AUTO_PADS:
+            raise self.refused(f"expected one of {', '.join(AUTO_PADS)} as auto_pad, found {way!r}")
+        return way
 
     @property
     def attributes(self) -> Mapping[str, Any]:

@@ -104,7 +104,7 @@ def _pads(
     """The numbers of elements of padding before each axis, and those after each, by the node's
     attributes, for windows that span `spans` elements and are `steps` apart, over an array of the
     sizes `given`."""
-    n, way = len(given), site.attribute("auto_pad", "NOTSET")
+    n, way = len(given), site.auto_pad
     if way in ("SAME_UPPER", "SAME_LOWER"):
         counts = [-(-x // s) for x, s in zip(given, steps, strict=True)]
         every = [

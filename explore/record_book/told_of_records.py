@@ -21,11 +21,11 @@ def told_of(known: Recalled) -> Iterator[str]:
             f"{show_bytes(entry.memory_bytes)}; it is measured again"
         )
     if known.tried:
-        yield f"{counted(len(known.tried), 'variant')} of this program were tried on this device"
+        yield f"{counted(len(known.tried), 'variant')} of this program tried on this device before"
     elif known.hints:
         yield (
-            f"{counted(len(known.hints), 'variant')} that were good elsewhere are candidates, and "
-            f"{counted(len(known.learned), 'record')} are learned from"
+            f"{counted(len(known.hints), 'variant')}, good elsewhere, to begin with; "
+            f"{counted(len(known.learned), 'record')} to learn from"
         )
 
 

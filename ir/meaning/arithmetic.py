@@ -120,14 +120,16 @@ def repeated(leaf: Leaf, sizes: Sequence[int]) -> Leaf:
 
 
 def widened(leaf: Leaf, whole: "np.dtype[np.generic]") -> Leaf:
-    """The leaf with whole numbers narrower than `whole` converted to it; other numbers are
-    unchanged."""
+    """The leaf with whole numbers narrower than `whole` converted to it, after what is multiplied
+    or summed to make them, which wraps around in their own type; other numbers are unchanged."""
+
+    def narrow(a: Named) -> bool:
+        return a.data.dtype.kind in "iu" and a.data.dtype.itemsize < whole.itemsize
 
     def wide(a: Named) -> Named:
-        narrow = a.data.dtype.kind in "iu" and a.data.dtype.itemsize < whole.itemsize
-        return Named(a.data.astype(whole), a.axes) if narrow else a
+        return Named(a.data.astype(whole), a.axes) if narrow(a) else a
 
-    return on_factors(leaf, wide)
+    return on_factors(force(leaf), wide) if any(map(narrow, leaf.factors)) else leaf
 
 
 def as_real(leaf: Leaf, real: "np.dtype[np.generic]") -> Leaf:
@@ -144,10 +146,7 @@ def cast(found: Sequence[Leaf]) -> list[Leaf]:
     real = [dtype for dtype in dtypes if dtype.kind == "f"]
     if not real or len(real) == len(dtypes):
         return list(found)
-    return [
-        on_factors(leaf, lambda a: Named(a.data.astype(real[0], copy=False), a.axes))
-        for leaf in found
-    ]
+    return [as_real(leaf, real[0]) for leaf in found]
 
 
 def pointwise(f: Callable[..., object], found: Sequence[Leaf]) -> Leaf:

@@ -108,6 +108,19 @@ def test_a_tensor_of_two_gigabytes_is_refused_before_anything_is_read(tmp_path: 
     refused(saved(made, tmp_path), "'w'", "4,294,967,296 bytes: at most 2,147,483,647")
 
 
+def test_inputs_and_results_of_two_gigabytes_are_refused() -> None:
+    large = ("1 × 1 × 32768 × 16384) takes 2,147,483,648 bytes: at most 2,147,483,647 are taken",)
+    input_ = model([make("Relu", ["x"], ["y"])], {"x": [1, 1, 1 << 15, 1 << 14]}, ["y"], {})
+    refused(input_, "input 'x' (", *large)
+    pads = [0, 0, (1 << 15) - 8, (1 << 14) - 8]
+    padded = make("Pad", ["x", "p"], ["y"], name="wide")
+    refused(
+        model([padded], {"x": [1, 1, 8, 8]}, ["y"], {"p": np.array([0, 0, 0, 0, *pads])}),
+        "Pad 'wide': its result 'y' (",
+        *large,
+    )
+
+
 def test_a_file_that_is_read_again_and_again_is_refused_before_anything_is_read(
     tmp_path: Path,
 ) -> None:
@@ -133,6 +146,10 @@ def test_a_file_that_is_read_again_and_again_is_refused_before_anything_is_read(
         ),
         (make("Concat", ["x", "x"], ["y"]), "expected the attribute axis"),
         (make("Relu", ["x"], ["y", "z"]), "expected 1 to 1 results, found 2"),
+        (
+            make("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], auto_pad="SAME"),
+            "MaxPool 'MaxPool_0': expected one of NOTSET, SAME_UPPER, SAME_LOWER, VALID as",
+        ),
     ],
 )
 def test_nodes_that_are_not_as_onnx_defines_them_are_told(node: Any, words: str) -> None:

@@ -1,5 +1,7 @@
 """Tests that every layer of whole networks computes what `onnx.reference` does, on every device."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from onnx import helper
@@ -46,6 +48,26 @@ def test_sums_are_folded_into_convolutions_of_any_images(dims: tuple[int, ...]) 
     assert [layer.operator for layer in layers.layers] == ["Conv", "Conv"]
     found = layers.tensors["y"].in_onnx_order(interpreted(layers, {"x": x})["y"])
     np.testing.assert_array_equal(found, expected(made, {"x": x})[0])
+
+
+def test_several_results_come_in_the_models_order(device: Device) -> None:
+    nodes = [
+        helper.make_node("Neg", ["x"], ["n"]),
+        helper.make_node("Abs", ["n"], ["p"]),
+        helper.make_node("Identity", ["n"], ["same"]),
+    ]
+    x = np.array([[-2, 3]], np.float32)
+    for outputs in permutations(["p", "n", "same"]):
+        made = model(nodes, {"x": [1, 2]}, outputs, {})
+        found, right = explore.network(made, device=device)(x), expected(made, {"x": x})
+        assert [a.tolist() for a in found] == [a.tolist() for a in right]
+
+
+def test_the_softplus_of_a_large_number_is_that_number(device: Device) -> None:
+    made = model([helper.make_node("Softplus", ["x"], ["y"])], {"x": [4]}, ["y"], {})
+    x = np.array([-200, 0, 95, 1e30], np.float32)
+    found = explore.network(made, device=device)(x)
+    np.testing.assert_allclose(found, expected(made, {"x": x})[0], 1e-6, 1e-12)
 
 
 def test_a_convolution_and_a_sum_may_be_two_parts(device: Device, session: Session) -> None:
