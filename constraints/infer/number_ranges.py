@@ -11,6 +11,7 @@ whole numbers of any size: where the result fits its type, what wraps around on 
 from dataclasses import dataclass, field, replace
 
 from constraints.infer.ranges_of_operations import (
+    SHIFTS,
     UNKNOWN,
     Range,
     converted,
@@ -18,15 +19,21 @@ from constraints.infer.ranges_of_operations import (
     hull,
     made,
     magnitude,
+    places,
 )
 from constraints.infer.ranges_of_variables import Env, Known, bound, either, of_type
+from constraints.infer.sum_terms import RING, Step, Terms
 from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import (
+    AsScalar,
+    AsVector,
+    At,
     Binary,
     Concat,
     Expr,
     Generate,
     Get,
+    Join,
     Lam,
     Let,
     Lit,
@@ -36,38 +43,32 @@ from ir.core.nodes import (
     MapPar,
     MapSeq,
     Pad,
+    PadEdge,
     Pattern,
     Reduce,
     ReduceSeq,
+    Reorder,
     Select,
     SizeOf,
+    Slide,
+    Split,
+    Store,
+    ToLocal,
+    ToPrivate,
+    Transpose,
     Unary,
     Var,
     Zip,
 )
 from ir.core.terms import children, free, variables
 from ir.core.type_rules import COMPARISONS, size_of, type_of
-from ir.core.types import Array, Scalar, Tuple, Type, is_whole, scalar_of
-from ir.core.views import is_view
+from ir.core.types import Array, Scalar, Tuple, Type, Vector, is_whole
 
-RING = frozenset({"+", "-", "*"})  # what wraps around alike however it is computed
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """The `count` terms of a sum, each in the range `each`, and the type in which they are
-    computed."""
-
-    count: int
-    each: Range
-    scalar: Scalar
-
-    @property
-    def total(self) -> Range:
-        """The range of the sum of these terms, or of some of them."""
-        if self.each.least is None or self.each.most is None:
-            return UNKNOWN
-        return Range(min(0, self.count * self.each.least), max(0, self.count * self.each.most))
+MOVED = (
+    Split, Join, Slide, PadEdge, Transpose, Reorder, At, AsVector, AsScalar,
+    ToLocal, ToPrivate, Store,
+)  # fmt: skip
+"""Terms with the numbers of the array in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +132,9 @@ class _Walk:
                 self.number(c, env)
                 return hull(*(held(self.number(x, env), type_of(x)) for x in (a, b)))
             case Binary(op, a, b):
-                both = (self.number(a, env), type_of(a)), (self.number(b, env), type_of(b))
-                return made(op, *(r if op in RING else held(r, t) for r, t in both))
+                t = type_of(e)
+                both = self._operand(op, a, t, env), self._operand(op, b, t, env)
+                return made(op, both[0], places(both[1], t) if op in SHIFTS else both[1])
             case MakeTuple(parts) | Zip(parts):
                 return tuple(self.known(part, env) for part in parts)
             case Get(i, x):
@@ -157,7 +159,13 @@ class _Walk:
                     found = either(found, self.known(part, env))
                 return found
         inner = [self.known(c, env) for c in children(e) if not isinstance(c, Lam)]
-        return inner[-1] if is_view(e) and inner else of_type(type_of(e))
+        return inner[-1] if isinstance(e, MOVED) else of_type(type_of(e))
+
+    def _operand(self, op: str, x: Expr, t: Type, env: Env) -> Range:
+        """The range of the operand x of an operation whose result has the type t: as a whole number
+        of any size where it wraps around as the result does."""
+        found = self.number(x, env)
+        return found if op in RING and type_of(x) == t else held(found, type_of(x))
 
     def number(self, e: Expr, env: Env) -> Range:
         """The range of the number e."""
@@ -171,14 +179,14 @@ class _Walk:
         acc, p = e.f.pattern
         inner = bound(env, p, elements)
         if isinstance(t, Tuple):
-            made_of = self._parts(e.f.body, acc, inner)
+            made_of = self._added(e.f.body, acc, inner)
             starts = start if isinstance(start, tuple) else tuple(map(of_type, t.parts))
             found = [
                 self._sum(e, part, begun, terms)
                 for part, begun, terms in zip(t.parts, starts, made_of, strict=True)
             ]
         else:
-            made_of = (self._terms(e.f.body, acc, inner) if isinstance(acc, Var) else None,)
+            made_of = (self._to_one(acc, e.f.body, inner),)
             found = [self._sum(e, t, start, made_of[0])]
         if None in made_of:
             self.known(e.f.body, bound(inner, acc, of_type(type_of(e.init))))
@@ -191,74 +199,34 @@ class _Walk:
         if terms is None or not isinstance(n, int) or scalar is None:
             return of_type(t)
         every = replace(terms, count=n * terms.count)
-        if not isinstance(start, Range) or every.total == UNKNOWN:
+        if not isinstance(start, Range) or (every.all == UNKNOWN and not every.narrow):
             return of_type(t)
         if is_whole(scalar):
             begun = Range(0, 0) if None in (start.least, start.most) else start
             self.sums.append(WholeSum(e, scalar, every, begun))
-        return made("+", start, every.total)
+        return made("+", start, every.some)
 
-    def _parts(self, e: Expr, acc: Pattern, env: Env) -> tuple[Terms | None, ...]:
+    def _added(self, e: Expr, acc: Pattern, env: Env) -> tuple[Terms | None, ...]:
         """The terms that e, a tuple, adds to each part of the accumulator `acc`; None for a part
         with which it does something else."""
-        names = {v.name for v in variables(acc)}
+        t, names = type_of(e), {v.name for v in variables(acc)}
+        assert isinstance(t, Tuple)
         match e:
             case Let(p, value, body) if names.isdisjoint(free(value)):
-                return self._parts(body, acc, bound(env, p, self.known(value, env)))
+                return self._added(body, acc, bound(env, p, self.known(value, env)))
             case MakeTuple(parts):
                 of = [Get(n, acc) if isinstance(acc, Var) else acc[n] for n in range(len(parts))]
-                return tuple(
-                    self._terms(part, a, env) if isinstance(a, Expr) else None
-                    for part, a in zip(parts, of, strict=True)
-                )
-        t = type_of(e)
-        assert isinstance(t, Tuple)
+                return tuple(self._to_one(a, part, env) for a, part in zip(of, parts, strict=True))
         return (None,) * len(t.parts)
 
-    def _terms(self, e: Expr, acc: Expr, env: Env) -> Terms | None:
-        """The terms that e adds to the accumulator `acc`, a variable or a part of one; None if e
-        does something else with it. Of arrays: to each element."""
-        names = free(acc)
-
-        def other(x: Expr) -> bool:
-            return names.isdisjoint(free(x))
-
-        match e:
-            case Let(p, value, body) if other(value):
-                return self._terms(body, acc, bound(env, p, self.known(value, env)))
-            case Binary("+", a, x) | Binary("+", x, a) if a == acc and other(x):
-                return Terms(1, self.number(x, env), _scalar(x))
-            case Binary("-", a, x) if a == acc and other(x):
-                return Terms(1, made("-", Range(0, 0), self.number(x, env)), _scalar(x))
-            case Binary("+" | "-" as op, a, x) if not other(a) and other(x):
-                first = self._terms(a, acc, env)
-                return first and Terms(1, made(op, first.total, self.number(x, env)), _scalar(e))
-            case Reduce(a, Lam((Var() as inner, p), body), xs) | ReduceSeq(
-                a, Lam((Var() as inner, p), body), xs
-            ) if a == acc and other(xs):
-                n = size_of(xs)
-                if not isinstance(n, int):
-                    return None
-                found = self._terms(body, inner, bound(env, p, self.known(xs, env)))
-                return found and replace(found, count=n * found.count)
-            case Map(Lam((Var() as inner, *others), body), Zip((a, *xs))) | MapSeq(
-                Lam((Var() as inner, *others), body), Zip((a, *xs))
-            ) if a == acc and all(map(other, xs)):
-                for q, x in zip(others, xs, strict=True):
-                    env = bound(env, q, self.known(x, env))
-                return self._terms(body, inner, env)
-        return None
+    def _to_one(self, acc: Expr | Pattern, e: Expr, env: Env) -> Terms | None:
+        """The terms that e adds to `acc`, an accumulator or a part of one; None if e does something
+        else with it, or if it is a tuple."""
+        return None if isinstance(acc, tuple) else Step(acc, env, self.known).terms(e)
 
 
 def _of_elements(t: Type) -> Scalar | None:
-    """The type of the numbers in t, a scalar or an array of scalars; None for others."""
+    """The type of the numbers in t, a scalar, a vector, or an array of these; None for others."""
     while isinstance(t, Array):
         t = t.elem
-    return t if isinstance(t, Scalar) else None
-
-
-def _scalar(e: Expr) -> Scalar:
-    """The type in which the number e is computed."""
-    found = scalar_of(type_of(e))
-    assert found is not None
-    return found
+    return t.scalar if isinstance(t, Vector) else t if isinstance(t, Scalar) else None

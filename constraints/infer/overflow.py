@@ -12,44 +12,42 @@ from constraints.infer.ranges_of_operations import made
 from constraints.quantities.origin import brief
 from constraints.relations.relations import AtMost, Constraint
 from ir.core.nodes import Expr
-from ir.core.types import RANGES, Scalar, is_whole
+from ir.core.types import RANGES, Scalar
 
 
 @lru_cache(maxsize=64)
 def no_overflow(e: Expr) -> tuple[Constraint, ...]:
     """The constraints that no sum in e overflows its type. There are some for each sum of whole
-    numbers whose terms have a known range, either by their types or by what the program does with
-    them."""
+    numbers whose terms, or what they are made of, have a known range, either by their types or by
+    what the program does with them."""
     return tuple(c for found in whole_sums(e) for c in _held(found))
 
 
 def _held(found: WholeSum) -> Iterator[Constraint]:
     least, most = RANGES[found.scalar.name]
-    whole, each = made("+", found.start, found.terms.total), found.terms.each
-    assert whole.least is not None
-    assert whole.most is not None
+    whole, each = made("+", found.start, found.terms.some), found.terms.each
     begun = "" if found.start.least == found.start.most == 0 else " added to another number"
     why = (
         f"expected a sum that {_a(found.scalar)} holds, found {found.terms.count} "
         f"terms from {each.least} to {each.most}{begun}"
     )
     yield from _terms_held(found)
-    yield Constraint(AtMost(whole.most, most), why, brief(found.reduction))
-    yield Constraint(AtMost(least, whole.least), why, brief(found.reduction))
+    if whole.least is not None and whole.most is not None:
+        yield Constraint(AtMost(whole.most, most), why, brief(found.reduction))
+        yield Constraint(AtMost(least, whole.least), why, brief(found.reduction))
 
 
 def _terms_held(found: WholeSum) -> Iterator[Constraint]:
-    """The constraints that the terms of the sum `found` fit the type that they are computed in;
-    none if that is the type of the sum, or a type of reals."""
-    each, scalar = found.terms.each, found.terms.scalar
-    if scalar == found.scalar or not is_whole(scalar):
-        return
-    least, most = RANGES[scalar.name]
-    why = f"expected terms that {_a(scalar)} holds, found them from {each.least} to {each.most}"
-    assert each.least is not None
-    assert each.most is not None
-    yield Constraint(AtMost(each.most, most), why, brief(found.reduction))
-    yield Constraint(AtMost(least, each.least), why, brief(found.reduction))
+    """The constraints that what the terms of the sum `found` are made of fits the types that it is
+    computed in."""
+    for part in found.terms.narrow:
+        least, most = RANGES[part.scalar.name]
+        why = (
+            f"expected terms that {_a(part.scalar)} holds, found them from {part.least} to "
+            f"{part.most}"
+        )
+        yield Constraint(AtMost(part.most, most), why, brief(found.reduction))
+        yield Constraint(AtMost(least, part.least), why, brief(found.reduction))
 
 
 def _a(scalar: Scalar) -> str:

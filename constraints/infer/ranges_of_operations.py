@@ -20,6 +20,7 @@ class Range:
 
 
 UNKNOWN = Range(None, None)
+SHIFTS = frozenset({"<<", ">>"})
 
 
 def hull(a: Range, b: Range) -> Range:
@@ -72,6 +73,19 @@ def _of_ends(op: str, a: tuple[int, int], b: tuple[int, int]) -> Range:
             ends = [x // y for x in a for y in b]
             return Range(min(ends), max(ends))
     return UNKNOWN
+
+
+def times(n: int, a: Range) -> Range:
+    """The range of the sum of n numbers in a."""
+    return Range(a.least and n * a.least, a.most and n * a.most)
+
+
+def places(b: Range, t: Type) -> Range:
+    """The range of the places by which a number of the type t is shifted that is told to be shifted
+    by the numbers in b: they count modulo the type's bits."""
+    bits = 64 if scalar_of(t) == LONG else 32
+    known = b.least is not None and b.least == b.most
+    return Range(b.least % bits, b.least % bits) if known else b  # type: ignore[operator]
 
 
 def magnitude(a: Range) -> Range:

@@ -86,12 +86,51 @@ def test_sums_of_programs_that_are_lowered_by_hand_fit(
         "reduce((0, 0), ((a, b), (x, w)) -> (a + x, b + x * w), zip(xs, ws))",
         "reduce((0, 0), (a, (x, w)) -> (let y = x * w\n  (a.0 + y, a.1 - y)), zip(xs, ws))",
         "reduce([0, 0], (a, (x, w)) -> map((p, q) -> p + q * w, zip(a, [x, x])), zip(xs, ws))",
+        "reduce((0, 0), (a, (x, w)) -> (x * w + a.0, a.1 - x), zip(xs, ws))",
+        "reduce([0, 0], (a, (x, w)) -> map((q, p) -> q * w + p, zip([x, x], a)), zip(xs, ws))",
         "reduce(0, (a, (x, w)) -> a + x * abs(w), zip(xs, ws))",
+        "reduce(0, (a, (x, w)) -> a - x * w, zip(xs, ws))",
+        "reduce(0, (a, (x, w)) -> x * w + a, zip(xs, ws))",
+        "reduce(0, (a, (x, w)) -> (let! y = a + x * w\n  y), zip(xs, ws))",
+        "reduce(0, (a, (x, w)) -> select(w > 9, a - 3, a + x * w), zip(xs, ws))",
+        "reduceSeq(0, (a, y) -> y + a, toPrivate(mapSeq((x, w) -> x * w, zip(xs, ws))))",
     ],
 )
-def test_sums_in_tuples_and_arrays_are_found_too(body: str) -> None:
+def test_sums_are_found_however_they_are_written(body: str) -> None:
     assert proved(BYTES.format(n=BORDER, body=body))
     assert not proved(BYTES.format(n=BORDER + 1, body=body))
+
+
+@pytest.mark.parametrize("n", [33025, 33026])
+def test_sums_by_an_instruction_are_proved(n: int) -> None:
+    """Four products of unsigned bytes at a time; 33025 · 255² < 2³¹ ≤ 33026 · 255²."""
+    sums = "reduceSeq(0, (s, x) -> dot_uu(x, x, s), asVector(4, r))"
+    text = f"f(a : [[uchar]{4 * (n // 4)}]8) = map(r -> {sums}, a)"
+    assert proved(text) == (255**2 * 4 * (n // 4) < 2**31)
+    assert proved(f"f(xs : [uchar]{n}) = reduce(0, (a, x) -> x * x + a, xs)") == (n == 33025)
+
+
+@pytest.mark.parametrize(
+    ("body", "fits"),
+    [
+        ("acc - x", True),
+        ("acc - max(x, 3us)", True),
+        ("acc + x * x", False),
+        ("acc + x * x + 1", False),
+        ("acc + x * x * 1L", False),
+        ("acc + long(x) * x", True),
+        ("acc + ((x * 30000) >> 33)", True),  # by one place: ints are shifted modulo 32
+    ],
+)
+def test_what_a_long_adds_up_fits_the_types_it_is_made_in(body: str, fits: bool) -> None:
+    assert proved(f"f(xs : [ushort]9) = reduce(0L, (acc, x) -> {body}, xs)") == fits
+
+
+def test_places_of_shifts_count_modulo_the_bits_of_ints() -> None:
+    text = "f(xs : [ushort]{}) = reduce(0, (acc, x) -> acc + ((x * 32000) >> 33), xs)"
+    border = 2**31 // (65535 * 16000)
+    assert proved(text.format(border))
+    assert not proved(text.format(border + 1))
 
 
 def test_parts_that_add_up_other_parts_are_not_followed() -> None:

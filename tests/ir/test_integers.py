@@ -111,6 +111,26 @@ def test_sums_and_products_of_ints_wrap_around(body: str) -> None:
     assert int(np.asarray(found)) == wrapped(SUMS[body](*xs))
 
 
+PRODUCT = "(x * x)"
+MET_BY_LONGS: Mapping[str, Callable[[int], int]] = {  # of a product of ints, which has wrapped
+    "p + 0L": lambda p: p,
+    "p * 3L": lambda p: 3 * p,
+    "p / 3L": lambda p: quotient(abs(p), 3) * (1 if p >= 0 else -1),
+    "p >> 1L": lambda p: p >> 1,
+    "max(p, 0L)": lambda p: max(p, 0),
+    "select(x > 0, p, 5L)": lambda p: p,
+    "reduce(0L, (s, y) -> s + y * x, [x, x])": lambda p: 2 * p,
+}
+
+
+@pytest.mark.parametrize("body", MET_BY_LONGS)
+def test_products_of_ints_wrap_around_before_they_meet_longs(body: str) -> None:
+    xs = [50000, 70000, LARGEST, 3]
+    text = f"f(xs : [int]4) = map(x -> {body.replace('p', PRODUCT)}, xs)"
+    found = evaluate(parse(text), {"xs": np.array(xs, np.int32)})
+    assert np.asarray(found).tolist() == [MET_BY_LONGS[body](wrapped(x * x)) for x in xs]
+
+
 def test_the_numbers_of_an_index_function_have_no_bounds() -> None:
     program = parse("f(xs : [int]n) = reorder(i -> (i * 65537) % n, xs)\nwhere n = 100003")
     xs = np.arange(100003, dtype=np.int32)
