@@ -212,4 +212,5 @@ def _stored(t: Type, data: Data) -> Data:
     if parts is not None:
         assert isinstance(data, tuple)
         return tuple(_stored(part, x) for part, x in zip(parts, data, strict=True))
-    return np.asarray(data).astype(STORED[scalar_of(t).name])
+    with np.errstate(over="ignore"):  # what a half does not hold is infinite
+        return np.asarray(data).astype(STORED[scalar_of(t).name])

@@ -57,13 +57,13 @@ from ir.core.nodes import (
     Zip,
 )
 from ir.core.type_rules import COMPARISONS, pattern_type, type_of
-from ir.core.types import INT, LONG, Tuple, Type, is_whole
+from ir.core.types import INT, LONG, NARROW_REALS, Tuple, Type, is_whole
 from ir.core.types import scalar_of as only_scalar
 from ir.errors import UserError
 from ir.meaning import layout
 from ir.meaning.arithmetic import UNARY, as_real, chosen, compared, pointwise, widened
 from ir.meaning.conversions import WHOLE, converted, cut_off
-from ir.meaning.inputs import Data, check_inputs, components, known, scalar_of
+from ir.meaning.inputs import STORED, Data, check_inputs, components, known, scalar_of
 from ir.meaning.named_axes import Axis
 from ir.meaning.reductions import binary, fold
 from ir.meaning.values import (
@@ -146,12 +146,16 @@ def evaluate(
 
 def _given(t: Type, data: Data, real: "np.dtype[np.generic]") -> Value:
     """The value of a parameter of type t from the array `data`, converted to the type in which it
-    is computed."""
+    is computed; numbers of 16 bits are rounded to these first, as they are where they are
+    stored."""
     if isinstance(data, tuple):
         parts = components(t)
         assert parts is not None
         return tuple(_given(part, x, real) for part, x in zip(parts, data, strict=True))
-    return from_array(data.astype(WHOLE.get(scalar_of(t).name, real)))
+    scalar = scalar_of(t)
+    if scalar in NARROW_REALS:
+        data = data.astype(STORED[scalar.name])
+    return from_array(data.astype(WHOLE.get(scalar.name, real)))
 
 
 def _result(value: Value) -> Data:

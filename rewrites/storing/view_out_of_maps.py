@@ -14,7 +14,7 @@ from rewrites.analysis.alpha_equality import bound
 from rewrites.analysis.kernel_terms import is_pointwise
 from rewrites.engine.places import HERE, OF_ARRAY, OF_FUNCTION, OF_REST, part
 from rewrites.engine.rule import Place, Rewritten, Strategy, get
-from rewrites.engine.strategy import at, attempt, choice, seq
+from rewrites.engine.strategy import at, attempt, choice, exhaust, seq
 from rewrites.laws.maps import fission
 from rewrites.laws.pads import fission_zip
 from rewrites.laws.zips import unused_part
@@ -65,7 +65,7 @@ def stored_at(params: frozenset[str], place: Place, layout: Layout) -> Strategy:
         if made is None:
             return None
         inner = seq(
-            at(around + made, attempt(unused_part())),
+            at(around + made, exhaust(unused_part())),
             partial(run, place=around + made, batch=batch + 1),
         )
         more = inner(done[0])

@@ -106,6 +106,26 @@ def test_nests_of_sums_lose_their_zero_points_too() -> None:
         assert checked.wrong is None
 
 
+SEVERAL_TIMES = """
+f(const weights : [[uchar]9]4, image : [[[uchar]4]6]4) = map2d(window ->
+  map((channel, kernel) -> select(SUM > 100, SUM / 7, SUM % 13),
+    zip(transpose(join(window)), weights)), slide2d(3, 1, pad2d(1, 3, image)))
+""".replace("SUM", "reduce(0, (acc, (x, w)) -> acc + (x - 3) * w, zip(channel, kernel))")
+
+
+@pytest.mark.parametrize("family", ["naive", "registers"])
+def test_a_sum_that_is_written_several_times_loses_its_zero_point_each_time(
+    session: Session, family: str
+) -> None:
+    p = parse(SEVERAL_TIMES)
+    low = some(p, family, "zero-points")
+    _, (point,) = points(low, profile("cpu"), 1, seed=3)
+    made = generate(bound(low.program, point), max_work_group=64)
+    demand_proofs(made)
+    inputs = random_inputs(p, int(np.random.default_rng().integers(1 << 30)))
+    assert np.array_equal(session.build(made.plan, checking=True)(inputs), evaluate(p, inputs))
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_programs_that_a_preparation_leaves_alone_have_no_forms_of_it(family: str) -> None:
     p = example("conv2d", SMALL["conv2d"])
