@@ -130,14 +130,18 @@ class _Assembly:
             if b.role in (Role.INPUT, Role.OUTPUT, Role.PACKED)
             or (b.role is Role.CONST and b.name in read)
         )
-        plan = Plan(
-            tuple(self.kernels), tuple(self.buffers.values()), kept + arena.bytes, arena.bytes
-        )
+        plan = Plan(tuple(self.kernels), self._ordered(), kept + arena.bytes, arena.bytes)
         layer_of = tuple(
             n for n, k in zip(self.layer_of, self.kernels, strict=True) if not k.prepack
         )
         bound = peak(list(lives.values()), sizes)
         return NetworkPlan(plan, self.constants, self.names, lives, bound, layer_of)
+
+    def _ordered(self) -> tuple[Buffer, ...]:
+        """The buffers; those of the network's results come last, in the order of the results."""
+        roots = (self.names[self.layers.root(name)] for name in self.layers.outputs)
+        last = [self.buffers[place] for place in dict.fromkeys(roots)]
+        return *(b for b in self.buffers.values() if b not in last), *last
 
 
 def _lives(runs: Sequence[Kernel], buffers: Mapping[str, Buffer]) -> dict[str, Life]:

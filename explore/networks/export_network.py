@@ -16,7 +16,6 @@ from explore.network_graph.network_layers import Layers
 from explore.networks.network_tables import layer_table, memory_lines
 from explore.networks.packed_network import packed_network
 from explore.onnx_model.onnx_graph import Array
-from ir.errors import Unsupported
 
 SEED = 0
 
@@ -27,19 +26,15 @@ def export_network(
     """Write a network with its chosen variants to a folder: kernels, the plan of their launches and
     of memory, weights in one file, an input with the right result, and hosts in Python and C.
 
-    The weights are packed already, if there is a `session` on the device to do so; else the hosts
-    pack them when they load them.
+    Results come in the model's order, each tensor once. The weights are packed already, if there is
+    a `session` on the device to do so; else the hosts pack them when they load them.
     """
     layers = choice.layers
-    if len(layers.outputs) > 1:
-        raise Unsupported(
-            "expected a network with one result to export, found the results "
-            f"{', '.join(layers.outputs)}"
-        )
     random = np.random.default_rng(SEED)
     plan = choice.plan if session is None else packed_network(choice.plan, session)
     inputs = inputs_for(layers, random)
-    out = interpreted(layers, inputs)[layers.root(layers.outputs[0])]
+    made = interpreted(layers, inputs)
+    results = [made[name] for name in dict.fromkeys(map(layers.root, layers.outputs))]
     given = {plan.tensors[name]: a for name, a in inputs.items()} | dict(plan.constants)
     roles = {b.name for b in plan.plan.buffers if b.role in (Role.INPUT, Role.CONST)}
     told = Told(
@@ -59,7 +54,7 @@ def export_network(
         name=layers.name,
         title=f"the network {layers.name}, {len(layers.layers)} layers.",
     )
-    write_export(folder, plan.plan, told, {name: given[name] for name in sorted(roles)}, [out])
+    write_export(folder, plan.plan, told, {name: given[name] for name in sorted(roles)}, results)
 
 
 def inputs_for(layers: Layers, random: np.random.Generator) -> dict[str, Array]:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pytest
 from onnx import helper
 
 from codegen.runtime.session import Device, Session
@@ -22,7 +21,6 @@ from explore.networks.export_network import export_network
 from explore.onnx_model.read_model import read_model
 from explore.results.records import Measured, Record
 from explore.run.target import target_of
-from ir.errors import Unsupported
 from tests.support.onnx_models import expected, model, whole
 from tests.support.sample_runs import variant
 
@@ -71,8 +69,15 @@ def test_an_export_runs_with_weights_packed_and_checks_itself(
     np.testing.assert_array_equal(meant["z"], expected(made, {"x": x})[0])
 
 
-def test_an_export_of_several_results_is_refused(tmp_path: Path) -> None:
-    layers = layers_of(read_model(twice(np.random.default_rng(), ["y", "z"])))
-    options = estimated(layers, target_of(None, "cpu", ()), None, lambda number, found: None)
-    with pytest.raises(Unsupported, match="with one result to export, found the results y, z"):
-        export_network(Chooser.of(layers, options).fastest(), "here", tmp_path / "net")
+def test_an_export_has_several_results_in_the_models_order(
+    device: Device, session: Session, tmp_path: Path
+) -> None:
+    layers = layers_of(read_model(twice(np.random.default_rng(), ["z", "y"])))
+    options = estimated(layers, target_of(device, None, ()), None, lambda number, found: None)
+    export_network(Chooser.of(layers, options).fastest(), "here", tmp_path / "net", session)
+    said = json.loads((tmp_path / "net" / "plan.json").read_text())
+    assert [b["name"] for b in said["buffers"] if b["role"] == "output"] == ["z", "y"]
+    ran = subprocess.run(
+        [sys.executable, "host.py"], cwd=tmp_path / "net", capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
