@@ -8,7 +8,7 @@ whole numbers of any size: where the result fits its type, what wraps around on 
 
 # key: e term, xs array, p pattern, env ranges of variables
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from constraints.infer.ranges_of_operations import (
     SHIFTS,
@@ -22,7 +22,7 @@ from constraints.infer.ranges_of_operations import (
     places,
 )
 from constraints.infer.ranges_of_variables import Env, Known, bound, either, of_type
-from constraints.infer.sum_terms import RING, Step, Terms
+from constraints.infer.sum_terms import RING, Added, Step, Terms, all_known, repeated
 from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import (
     AsScalar,
@@ -33,6 +33,7 @@ from ir.core.nodes import (
     Expr,
     Generate,
     Get,
+    Instruct,
     Join,
     Lam,
     Let,
@@ -44,7 +45,6 @@ from ir.core.nodes import (
     MapSeq,
     Pad,
     PadEdge,
-    Pattern,
     Reduce,
     ReduceSeq,
     Reorder,
@@ -60,9 +60,9 @@ from ir.core.nodes import (
     Var,
     Zip,
 )
-from ir.core.terms import children, free, variables
+from ir.core.terms import apply, children, free
 from ir.core.type_rules import COMPARISONS, size_of, type_of
-from ir.core.types import Array, Scalar, Tuple, Type, Vector, is_whole
+from ir.core.types import Array, Scalar, Tuple, Type, is_whole, leaves, scalar_of
 
 MOVED = (
     Split, Join, Slide, PadEdge, Transpose, Reorder, At, AsVector, AsScalar,
@@ -137,6 +137,8 @@ class _Walk:
                 return made(op, both[0], places(both[1], t) if op in SHIFTS else both[1])
             case MakeTuple(parts) | Zip(parts):
                 return tuple(self.known(part, env) for part in parts)
+            case Instruct(instruction, parts):
+                return self.known(apply(instruction.meaning, MakeTuple(parts)), env)
             case Get(i, x):
                 whole = self.known(x, env)
                 return whole[i] if isinstance(whole, tuple) else of_type(type_of(e))
@@ -178,55 +180,37 @@ class _Walk:
         assert isinstance(e.f.pattern, tuple)
         acc, p = e.f.pattern
         inner = bound(env, p, elements)
-        if isinstance(t, Tuple):
-            made_of = self._added(e.f.body, acc, inner)
-            starts = start if isinstance(start, tuple) else tuple(map(of_type, t.parts))
-            found = [
-                self._sum(e, part, begun, terms)
-                for part, begun, terms in zip(t.parts, starts, made_of, strict=True)
-            ]
-        else:
-            made_of = (self._to_one(acc, e.f.body, inner),)
-            found = [self._sum(e, t, start, made_of[0])]
-        if None in made_of:
+        added = Step(acc, inner, self.known).terms(e.f.body)
+        if not all_known(added):
             self.known(e.f.body, bound(inner, acc, of_type(type_of(e.init))))
-        return tuple(found) if isinstance(t, Tuple) else found[0]
+        return self._summed(e, t, start, repeated(added, size_of(e.xs)))
 
-    def _sum(self, e: Reduce | ReduceSeq, t: Type, start: Known, terms: Terms | None) -> Known:
+    def _summed(self, e: Reduce | ReduceSeq, t: Type, start: Known, added: Added) -> Known:
         """The range of a part of the type t of a reduction's result, to which it adds these terms
-        at each step; the part is collected if it is a sum of whole numbers."""
-        n, scalar = size_of(e.xs), _of_elements(t)
-        if terms is None or not isinstance(n, int) or scalar is None:
+        in all; the part is collected if it is a sum of whole numbers."""
+        if isinstance(added, tuple):
+            parts = components(t)
+            starts = start if isinstance(start, tuple) else tuple(map(of_type, parts))
+            return tuple(
+                self._summed(e, part, begun, terms)
+                for part, begun, terms in zip(parts, starts, added, strict=True)
+            )
+        if added is None or not isinstance(start, Range):
             return of_type(t)
-        every = replace(terms, count=n * terms.count)
-        if not isinstance(start, Range) or (every.all == UNKNOWN and not every.narrow):
+        if added.all == UNKNOWN and not added.narrow:
             return of_type(t)
+        (leaf,) = leaves(t)
+        scalar = scalar_of(leaf)
+        assert scalar is not None
         if is_whole(scalar):
             begun = Range(0, 0) if None in (start.least, start.most) else start
-            self.sums.append(WholeSum(e, scalar, every, begun))
-        return made("+", start, every.some)
-
-    def _added(self, e: Expr, acc: Pattern, env: Env) -> tuple[Terms | None, ...]:
-        """The terms that e, a tuple, adds to each part of the accumulator `acc`; None for a part
-        with which it does something else."""
-        t, names = type_of(e), {v.name for v in variables(acc)}
-        assert isinstance(t, Tuple)
-        match e:
-            case Let(p, value, body) if names.isdisjoint(free(value)):
-                return self._added(body, acc, bound(env, p, self.known(value, env)))
-            case MakeTuple(parts):
-                of = [Get(n, acc) if isinstance(acc, Var) else acc[n] for n in range(len(parts))]
-                return tuple(self._to_one(a, part, env) for a, part in zip(of, parts, strict=True))
-        return (None,) * len(t.parts)
-
-    def _to_one(self, acc: Expr | Pattern, e: Expr, env: Env) -> Terms | None:
-        """The terms that e adds to `acc`, an accumulator or a part of one; None if e does something
-        else with it, or if it is a tuple."""
-        return None if isinstance(acc, tuple) else Step(acc, env, self.known).terms(e)
+            self.sums.append(WholeSum(e, scalar, added, begun))
+        return made("+", start, added.some)
 
 
-def _of_elements(t: Type) -> Scalar | None:
-    """The type of the numbers in t, a scalar, a vector, or an array of these; None for others."""
+def components(t: Type) -> tuple[Type, ...]:
+    """The types of the parts of a tuple, or of the tuples that an array has for elements."""
     while isinstance(t, Array):
         t = t.elem
-    return t.scalar if isinstance(t, Vector) else t if isinstance(t, Scalar) else None
+    assert isinstance(t, Tuple)
+    return t.parts

@@ -14,6 +14,7 @@ from constraints.infer.ranges_of_variables import Env, Known, bound
 from ir.core.nodes import (
     Binary,
     Expr,
+    Get,
     Instruct,
     Lam,
     Let,
@@ -24,13 +25,13 @@ from ir.core.nodes import (
     Reduce,
     ReduceSeq,
     Select,
-    Var,
+    Unary,
     Zip,
 )
 from ir.core.size import Size
-from ir.core.terms import apply, free
-from ir.core.type_rules import size_of, type_of
-from ir.core.types import RANGES, Scalar, Vector, is_whole, leaves
+from ir.core.terms import apply, free, variables
+from ir.core.type_rules import COMPARISONS, size_of, type_of
+from ir.core.types import RANGES, Array, Scalar, Tuple, Type, Vector, is_whole, leaves
 
 RING = frozenset({"+", "-", "*"})  # what wraps around alike however it is computed
 Looked = Callable[[Expr, Env], Known]  # the range of each number that a term computes
@@ -68,25 +69,33 @@ class Terms:
 
 NONE = Terms(1, Range(0, 0))
 
+Added = Terms | tuple["Added", ...] | None
+"""What a step adds to each part of an accumulator, of arrays to each element; None to a part with
+which it does something else."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of a reduction: its accumulator `acc`, a variable or a part of one, and the ranges of
-    other variables. `look` gives the range of a term."""
+    """A step of a reduction: its accumulator `acc`, a pattern or a part of what one binds, and the
+    ranges of other variables. `look` gives the range of a term."""
 
-    acc: Expr
+    acc: Expr | Pattern
     env: Env
     look: Looked
 
-    def terms(self, e: Expr) -> Terms | None:
-        """The terms that e adds to the accumulator; None if it does something else with it. Of
-        arrays: to each element."""
+    def terms(self, e: Expr) -> Added:
+        """The terms that e adds to the accumulator."""
         match e:
             case _ if e == self.acc:
-                return NONE
+                return _nothing(type_of(e))
+            case MakeTuple(parts):
+                own = self.acc if isinstance(self.acc, tuple) else None
+                of = own or [Get(n, self.acc) for n in range(len(parts))]  # type: ignore[arg-type]
+                pairs = zip(of, parts, strict=True)
+                return tuple(replace(self, acc=a).terms(part) for a, part in pairs)
             case Let(p, value, body) if self._is_other(value):
                 return self._with(p, value).terms(body)
-            case Let(Var() as p, value, body) if self._is_other(body):
+            case Let(p, value, body) if self._is_other(Lam(p, body)):
                 return _both(self.terms(value), replace(self, acc=p).terms(body))
             case Instruct(instruction, parts):
                 return self.terms(apply(instruction.meaning, MakeTuple(parts)))
@@ -96,20 +105,22 @@ class Step:
                 return self._plus(op, a, x)
             case Select(c, a, b) if self._is_other(c):
                 return _either(self.terms(a), self.terms(b))
-            case Reduce(a, Lam((Var() as inner, p), body), xs) | ReduceSeq(
-                a, Lam((Var() as inner, p), body), xs
-            ) if self._is_other(xs) and self._is_other(body):
+            case Reduce(a, f, xs) | ReduceSeq(a, f, xs) if self._is_other(f) and self._is_other(xs):
+                assert isinstance(f.pattern, tuple)
+                inner, p = f.pattern
                 turn = Step(inner, bound(self.env, p, self.look(xs, self.env)), self.look)
-                return _both(self.terms(a), _repeated(turn.terms(body), size_of(xs)))
-            case Map(Lam(tuple() as patterns, body), Zip(parts)) | MapSeq(
-                Lam(tuple() as patterns, body), Zip(parts)
-            ) if self._is_other(body):
-                return self._each(patterns, body, parts)
+                return _both(self.terms(a), repeated(turn.terms(f.body), size_of(xs)))
+            case Map(f, xs) | MapSeq(f, xs) if self._is_other(f):
+                if isinstance(f.pattern, tuple) and isinstance(xs, Zip):
+                    return self._each(f.pattern, xs.parts, f.body)
+                return self._each((f.pattern,), (xs,), f.body)
         return None
 
     def _is_other(self, e: Expr) -> bool:
         """True if the accumulator does not occur in e."""
-        return free(self.acc).isdisjoint(free(e))
+        acc = self.acc
+        names = {v.name for v in variables(acc)} if isinstance(acc, tuple) else free(acc)
+        return names.isdisjoint(free(e))
 
     def _with(self, p: Pattern, value: Expr) -> "Step":
         return replace(self, env=bound(self.env, p, self.look(value, self.env)))
@@ -117,62 +128,107 @@ class Step:
     def _plus(self, op: str, a: Expr, x: Expr) -> Terms | None:
         """The terms that `a op x` adds, where the accumulator does not occur in x."""
         first = self.terms(a)
-        if first is None:
+        if not isinstance(first, Terms):
             return None
-        narrow = self._narrow(x, _scalar(self.acc))
+        narrow = self._narrow(x, _scalar(a))
         return Terms(1, made(op, first.all, self._range(x)), (*first.narrow, *narrow))
 
-    def _each(
-        self, patterns: tuple[Pattern, ...], body: Expr, parts: tuple[Expr, ...]
-    ) -> Terms | None:
+    def _each(self, patterns: tuple[Pattern, ...], parts: tuple[Expr, ...], body: Expr) -> Added:
         """The terms that a map adds to each element of the accumulator, which is one of the arrays
-        that it goes over together."""
-        inner = [q for q, part in zip(patterns, parts, strict=True) if part == self.acc]
-        if len(inner) != 1 or not isinstance(inner[0], Var):
+        `parts` that it goes over together."""
+        mine = [q for q, part in zip(patterns, parts, strict=True) if part == self.acc]
+        others = [pair for pair in zip(patterns, parts, strict=True) if pair[1] != self.acc]
+        if len(mine) != 1 or not all(self._is_other(part) for _, part in others):
             return None
-        step = replace(self, acc=inner[0])
-        for q, part in zip(patterns, parts, strict=True):
-            if part != self.acc:
-                if not self._is_other(part):
-                    return None
-                step = step._with(q, part)
-        return step.terms(body)
+        step = self
+        for q, part in others:
+            step = step._with(q, part)
+        return replace(step, acc=mine[0]).terms(body)
 
     def _range(self, x: Expr) -> Range:
         found = self.look(x, self.env)
         return found if isinstance(found, Range) else UNKNOWN
 
-    def _narrow(self, x: Expr, outer: Scalar) -> Iterator[Narrow]:
-        """The numbers that x is made of by sums, differences and products, x too, that are computed
-        in another type than what is made of them (of x: than `outer`), and do not fit it."""
+    def _narrow(self, x: Expr, outer: Scalar | None) -> Iterator[Narrow]:
+        """The whole numbers that x is made of, x too, that do not fit the type in which they are
+        computed; but for those of the type `outer`, where sums, differences and products are made
+        of them alone, which wraps around as they do."""
         scalar, found = _scalar(x), self._range(x)
         if scalar != outer and is_whole(scalar) and None not in (found.least, found.most):
             least, most = RANGES[scalar.name]
             if not found.within(least, most):
                 yield Narrow(found.least, found.most, scalar)  # type: ignore[arg-type]
-        if isinstance(x, Binary) and x.op in RING:
-            for part in (x.a, x.b):
-                yield from self._narrow(part, scalar)
+        inner = scalar if _wraps(x) else None
+        for part in _operands(x):
+            yield from self._narrow(part, inner)
+
+
+def _wraps(x: Expr) -> bool:
+    """True if x, an operation, is right of operands of its own type that have wrapped around, where
+    it wraps around itself."""
+    match x:
+        case Binary(op, _, _):
+            return op in RING
+        case Unary(op, _):
+            return op == "neg"
+    return False
+
+
+def _operands(x: Expr) -> tuple[Expr, ...]:
+    """The numbers that the number x is computed of; none for a term that is no operation."""
+    match x:
+        case Unary(_, e):
+            return (e,)
+        case Binary(op, a, b) if op not in COMPARISONS:
+            return a, b
+        case Select(_, a, b):
+            return a, b
+    return ()
 
 
 def _scalar(e: Expr) -> Scalar:
-    """The type of the numbers in e."""
+    """The type of the number e, or of each number of the vector e."""
     (found,) = {*leaves(type_of(e))}
     return found.scalar if isinstance(found, Vector) else found
 
 
-def _both(a: Terms | None, b: Terms | None) -> Terms | None:
+def _nothing(t: Type) -> Added:
+    """What a step adds to an accumulator of type t if it leaves it as it is."""
+    match t:
+        case Array(elem, _):
+            return _nothing(elem)
+        case Tuple(parts):
+            return tuple(map(_nothing, parts))
+    return NONE
+
+
+def _both(a: Added, b: Added) -> Added:
     """The terms that two steps add, one after the other."""
-    if a is None or b is None or NONE in (a, b):
-        return b if a == NONE else a if b == NONE else None
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return tuple(map(_both, a, b))
+    if not isinstance(a, Terms) or not isinstance(b, Terms):
+        return None
+    if NONE in (a, b):
+        return b if a == NONE else a
     return Terms(1, made("+", a.all, b.all), (*a.narrow, *b.narrow))
 
 
-def _either(a: Terms | None, b: Terms | None) -> Terms | None:
+def _either(a: Added, b: Added) -> Added:
     """The terms that one of two steps adds."""
-    return a and b and Terms(1, hull(a.all, b.all), (*a.narrow, *b.narrow))
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return tuple(map(_either, a, b))
+    if not isinstance(a, Terms) or not isinstance(b, Terms):
+        return None
+    return Terms(1, hull(a.all, b.all), (*a.narrow, *b.narrow))
 
 
-def _repeated(each: Terms | None, n: Size) -> Terms | None:
+def repeated(each: Added, n: Size) -> Added:
     """The terms that n steps add, each of which adds these."""
+    if isinstance(each, tuple):
+        return tuple(repeated(part, n) for part in each)
     return replace(each, count=n * each.count) if each and isinstance(n, int) else None
+
+
+def all_known(added: Added) -> bool:
+    """True if it is known what is added to each part of an accumulator."""
+    return all(map(all_known, added)) if isinstance(added, tuple) else added is not None

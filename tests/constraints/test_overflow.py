@@ -101,12 +101,33 @@ def test_sums_are_found_however_they_are_written(body: str) -> None:
     assert not proved(BYTES.format(n=BORDER + 1, body=body))
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "reduce(0, (a, r) -> reduce(a, (a, x) -> a + x, r), m)",  # names that mean another thing
+        "reduce(0, (a, r) -> (let a = reduce(a, (s, x) -> s + x, r)\n  a), m)",
+        "reduce([0, 0], (a, r) -> map((a, y) -> a + y, zip(a, [SUM, 1])), m)",
+        "reduce([0, 0], (a, r) -> map(b -> b + SUM, a), m)",
+        "reduce((0, 0), (a, r) -> reduce(a, (b, x) -> (b.0 + x, b.1 - x), r), m)",
+        "reduce(([0, 0], 0), (t, r) -> (map(b -> b + SUM, t.0), t.1), m)",
+        "reduce([(0, 0)], (a, r) -> map((b, c) -> (b, c + SUM), a), m)",
+    ],
+)
+def test_sums_of_sums_are_found_however_they_are_written(body: str) -> None:
+    rows = 2**31 // (65535 * 7)
+    body = body.replace("SUM", "reduce(0, (s, x) -> s + x, r)")
+    assert proved(f"f(m : [[ushort]7]{rows}) = {body}")
+    assert not proved(f"f(m : [[ushort]7]{rows + 1}) = {body}")
+
+
 @pytest.mark.parametrize("n", [33025, 33026])
 def test_sums_by_an_instruction_are_proved(n: int) -> None:
     """Four products of unsigned bytes at a time; 33025 · 255² < 2³¹ ≤ 33026 · 255²."""
-    sums = "reduceSeq(0, (s, x) -> dot_uu(x, x, s), asVector(4, r))"
-    text = f"f(a : [[uchar]{4 * (n // 4)}]8) = map(r -> {sums}, a)"
-    assert proved(text) == (255**2 * 4 * (n // 4) < 2**31)
+    for step in ("dot_uu(x, x, s)", "s + dot_uu(x, x, 0)"):
+        sums = f"reduceSeq(0, (s, x) -> {step}, asVector(4, r))"
+        text = f"f(a : [[uchar]{4 * (-(-n // 4))}]8) = map(r -> {sums}, a)"
+        assert not proved(text)
+        assert proved(text.replace(str(4 * (-(-n // 4))), str(4 * (n // 4) - 4)))
     assert proved(f"f(xs : [uchar]{n}) = reduce(0, (a, x) -> x * x + a, xs)") == (n == 33025)
 
 
@@ -118,6 +139,11 @@ def test_sums_by_an_instruction_are_proved(n: int) -> None:
         ("acc + x * x", False),
         ("acc + x * x + 1", False),
         ("acc + x * x * 1L", False),
+        ("acc + long(x * x)", False),
+        ("acc + max(x * x, 0)", False),
+        ("acc + select(x > 3, x * x, 0)", False),
+        ("acc + (x * x) / 4", False),
+        ("acc + (x * x - x * x)", False),  # ranges do not know that both are the same
         ("acc + long(x) * x", True),
         ("acc + ((x * 30000) >> 33)", True),  # by one place: ints are shifted modulo 32
     ],
