@@ -90,7 +90,11 @@ def _arrays(head: Fields, body: memoryview) -> dict[str, Array]:
 
 
 def _is_shape(shape: list[Any]) -> bool:
-    return len(shape) < 64 and all(type(n) is int and 0 <= n < 1 << 40 for n in shape)
+    """True if a list from a message is the shape of an array, without elements or with fewer than
+    any message has."""
+    if len(shape) >= 32 or not all(type(n) is int and 0 <= n < 1 << 40 for n in shape):
+        return False
+    return bool(math.prod(max(n, 1) for n in shape) < 1 << 40)
 
 
 # ---- what is asked, and what is answered

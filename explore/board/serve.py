@@ -163,6 +163,8 @@ def _served(device: Device, connection: "Connection[Any, Any]") -> None:
         print(f"a run was dismissed: {error.message}", flush=True)
     except (EOFError, OSError):
         pass
+    except Exception as error:  # whatever a caller brings about, the next one is served
+        print(f"a run was dismissed: {type(error).__name__}: {error}", flush=True)
     finally:
         if pool is not None:
             pool.close()

@@ -119,7 +119,8 @@ class Cluster:
 
     def builders(self, options: Options, device: Device | None, profile: Profile) -> Workers:
         """The workers that derive forms and build variants: those that own no device."""
-        setup = partial(_builder, device, profile.group_items, profile.half_arithmetic)
+        known = profile.group_items, profile.half_arithmetic, profile.byte_addresses
+        setup = partial(_builder, device, known)
         recipe = Recipe(work, setup, "build", BUILD_LIMIT, BUILD_MEMORY)
         return ClusterPool(self.client, self._builders, recipe, self.note)
 
@@ -162,13 +163,16 @@ class Cluster:
             ) from None
 
 
-def _builder(device: Device | None, group: int, half: bool, own: Device | None) -> "partial[Any]":
+def _builder(
+    device: Device | None, known: tuple[int, bool, bool], own: Device | None
+) -> "partial[Any]":
     """The setup of a builder on a machine that has the device `own`. Kernels are built for `own` if
     it is of the same kind as `device`, the one measured on; else the builder only makes and proves
-    plans, and kernels are first built where they run. `group` is the largest work-group, and `half`
-    is true if the device measured on computes with halves."""
+    plans, and kernels are first built where they run. Of the device measured on, the largest
+    work-group is `known`, whether it computes with halves, and whether global memory is addressed
+    in bytes."""
     same = own is not None and device is not None and kind_of(own) == kind_of(device)
-    return partial(builder, own if same else None, group, half)
+    return partial(builder, own if same else None, *known)
 
 
 def _meter(

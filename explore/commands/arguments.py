@@ -179,9 +179,9 @@ def objectives(text: str) -> tuple[Objective, ...]:
 @usage
 def part(text: str) -> float:
     """The share that a text such as `5%` or `0.05` means, as a number: 0.05 for both. Shares below
-    0 or above 10 are refused."""
+    0 or above 10 are refused, and without the sign those above 1, which may mean percent."""
     found = number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    if not 0 <= found <= 10:
+    if not 0 <= found <= (10 if text.endswith("%") else 1):
         raise UserError(f"expected a share such as 5% or 0.05, found {text!r}")
     return found
 

@@ -39,7 +39,8 @@ def records(given: argparse.Namespace) -> int:
         match given.action:
             case "list":
                 lines = list(listed(book))
-                print("\n".join([f"{file}: {counted(len(lines), 'program')}", *lines]))
+                title = f"{file}: a line for each program on a device by a version"
+                print("\n".join([title, *lines] if lines else [f"{file}: empty"]))
             case "export":
                 write_whole(given.files[0], "".join(f"{line}\n" for line in lines_of(book)))
                 print(f"written to {given.files[0]}")

@@ -12,6 +12,13 @@ from explore.commands.command_list import parser_of
 from ir.errors import UserError
 
 
+def _port(text: str) -> int:
+    """The number of a port that a text means; ValueError if there is none of this number."""
+    if not 0 <= int(text) < 1 << 16:
+        raise ValueError
+    return int(text)
+
+
 def main(argv: Sequence[str]) -> int:
     """Serve until the command is ended; returns the exit status."""
     parser = parser_of("serve")
@@ -20,7 +27,7 @@ def main(argv: Sequence[str]) -> int:
         "--host", default="127.0.0.1", metavar="HOST", help="listen there (default: 127.0.0.1)"
     )
     parser.add_argument(
-        "--port", type=int, default=PORT, metavar="N", help=f"and there (default: {PORT})"
+        "--port", type=_port, default=PORT, metavar="N", help=f"and there (default: {PORT})"
     )
     add_token(parser)
     given = parser.parse_args(argv)

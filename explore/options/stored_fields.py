@@ -108,7 +108,8 @@ class Fields:
         """The finite number in field `name`; raises Damaged unless it is from `least` to `most`."""
         value = self._at(name)
         fits = isinstance(value, int | float) and not isinstance(value, bool)
-        if not fits or not isfinite(value) or not least <= value <= most:
+        if not fits or not least <= value <= most or not isfinite(value):  # in this order: an int
+            # beyond all floats is compared, but is not made one
             raise self._refused(name, f"a number from {least:g} to {most:g}", value)
         return float(value)
 

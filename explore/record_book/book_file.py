@@ -60,13 +60,13 @@ def user_file() -> Path | None:
     return (Path(base) if os.path.isabs(base) else usual) / "convlift" / FILE
 
 
-def connect(file: Path) -> tuple[sqlite3.Connection, bool]:
+def connect(file: Path, reading: bool) -> tuple[sqlite3.Connection, bool]:
     """A connection to the record book in a file, which is made if it does not exist; and True if it
-    can be written to."""
+    can be written to, which one for `reading` cannot."""
     if file.exists() and not file.is_file():
         raise UserError(f"expected the file of a record book, found the folder {file}")
     writable = not file.exists() or all(os.access(p, os.W_OK) for p in (file, file.parent))
-    if not writable:
+    if reading or not writable:
         return _reading(file), False
     file.parent.mkdir(parents=True, exist_ok=True)
     with _opened(file, "mode=rwc") as connection:
@@ -99,6 +99,7 @@ def _opened(file: Path, mode: str) -> Iterator[sqlite3.Connection]:
     try:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
         connection.execute("PRAGMA trusted_schema = OFF")
+        connection.text_factory = lambda data: data.decode("utf-8", "replace")  # not all is text
         yield connection
     except BaseException:
         connection.close()
@@ -119,7 +120,8 @@ def patiently(act: Callable[[], T]) -> T:
         try:
             return act()
         except sqlite3.OperationalError as error:
-            busy = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+            code = getattr(error, "sqlite_errorcode", 0)  # none for errors of the module's own
+            busy = code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
             if not busy or time.monotonic() > until:
                 raise
             time.sleep(0.02)

@@ -51,7 +51,7 @@ def _entries(file: Path) -> list[Entry]:
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}") from None
     if start == _SQLITE:
-        with RecordBook(file) as other:
+        with RecordBook(file, reading=True) as other:
             return list(other.every())
     return list(_from_lines(file))
 
@@ -69,7 +69,7 @@ def _of_run(folder: Path) -> list[Entry]:
 
 
 def _from_lines(file: Path) -> Iterator[Entry]:
-    with open(file, encoding="utf-8") as lines:
+    with open(file, encoding="utf-8", errors="surrogateescape") as lines:  # which no record has
         for number, line in enumerate(iter(lambda: lines.readline(TEXT), ""), 1):
             if number > MOST:
                 raise UserError(f"{file}: expected at most {MOST:,} records, found more")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from explore.options.stored_fields import TEXT, Damaged, Fields
+from explore.options.stored_fields import LONG, TEXT, Damaged, Fields
 from explore.record_book.book_file import absent_from, connect, patiently
 from explore.record_book.device_facts import DeviceFacts, facts_from
 from explore.record_book.entries import Entry, Place, Subject, entry_from, identity_from, packed
@@ -49,10 +49,12 @@ class Summary:
 class RecordBook:
     """An open record book: entries are added to it, and found by program and device."""
 
-    def __init__(self, file: Path, limit_bytes: int = LIMIT) -> None:
+    def __init__(self, file: Path, limit_bytes: int = LIMIT, *, reading: bool = False) -> None:
+        """The record book in a file; one for `reading` leaves the file as it is. Nothing in a book
+        that cannot be written to counts as measured here: it came from elsewhere."""
         self.file, self._limit = file, limit_bytes
         with self._told():
-            self._connection, self.writable = connect(file)
+            self._connection, self.writable = connect(file, reading)
             self._absent = absent_from(self._connection)
 
     def add(self, entries: Iterable[Entry]) -> int:
@@ -137,17 +139,16 @@ class RecordBook:
   min(time_ns) FROM entry JOIN subject ON subject.id = entry.subject
   JOIN place ON place.id = entry.place GROUP BY entry.subject, entry.place, version, here
   ORDER BY max(unix_s) DESC"""
-        return [
-            Summary(name, sizes, device, version, bool(here), count, failed, best)
-            for name, sizes, device, version, here, count, failed, best in self._rows(sql, ())
-        ]
+        names = ("name", "sizes", "device", "version", "here", "count", "failed", "best_ns")
+        rows = (dict(zip(names, row, strict=True)) for row in self._rows(sql, ()))
+        return [summary for fields in rows for summary in _readable(fields, _summary)]
 
     def _entries(self, more: str, key: Sequence[Any]) -> Iterator[Entry]:
         """The entries that the SQL condition `more` with the values `key` selects; entries that
         cannot be read are left out."""
         for row in self._rows(f"{_JOINED} {more}", key):
             fields = dict(zip((*_FIELDS, "version", "here", "details"), row, strict=True))
-            yield from _readable(fields, _entry)
+            yield from _readable({**fields, "here": fields["here"] and self.writable}, _entry)
 
     # ---- facts of devices
 
@@ -335,8 +336,18 @@ def _readable(fields: dict[str, Any], read: Any) -> Iterator[Any]:
     valid entry."""
     try:
         yield read(fields)
-    except (Damaged, ValueError, TypeError, zlib.error):
+    except (Damaged, ValueError, TypeError, RecursionError, zlib.error):
         return
+
+
+def _summary(fields: dict[str, Any]) -> Summary:
+    found = Fields.of(fields, "summary")
+    name, sizes, device, version = (
+        found.line(field, LONG) for field in ("name", "sizes", "device", "version")
+    )
+    count, failed = found.whole("count"), found.whole("failed")
+    best = found.maybe("best_ns", found.number)
+    return Summary(name, sizes, device, version, bool(fields["here"]), count, failed, best)
 
 
 def _facts(fields: dict[str, Any]) -> DeviceFacts:

@@ -7,7 +7,6 @@ kept in the user's cache, by version."""
 import json
 import pickle
 from collections.abc import Iterator
-from contextlib import nullcontext
 
 from codegen.binaries import binary_cache as cache
 from codegen.plan import Plan
@@ -22,10 +21,10 @@ from explore.record_book.recalled import NOTHING, Hint, Recalled, hint_of, recal
 from explore.results.read_record import plan_from
 from explore.results.record_json import plan_json
 from explore.results.version import version
-from explore.run.book_keeping import Records, opened, place_of, suited_to
+from explore.run.book_keeping import Records, opened, place_of, state_of, suited_to
 from explore.run.candidates import hinted_tasks
 from explore.run.compiled_variant import Compiled, session_of
-from explore.run.target import target_of
+from explore.run.target import Target, target_of
 from explore.space.derive_at import derive_at
 from explore.space.derive_form import Derived, derive
 from explore.space.forms_to_derive import Derive
@@ -51,26 +50,25 @@ def best_known(
     file, None for the user's own, False for none."""
     options = Options(max_memory=max_memory)
     target = target_of(device, None, ())
-    book = opened(records, lambda said: None)
-    with nullcontext() if book is None else book:
-        known = NOTHING
-        if book is not None:
-            about = identity_of(program), place_of(target), version()
-            known = recalled(book, *about, suited_to(program, options))
+    plans = _Plans(program, target.profile)
     names = tuple(p.var.name for p in program.params)
     session, reason = session_of(device), "no family lowers it"
-    for plan in _plans(program, target.profile, options, known):
+    for plan in _to_try(plans, target, options, records):
         try:
-            return Compiled(plan, session.build(plan), names)
+            built = session.build(plan)
         except BuildFailed as error:
             reason = str(error)
+        else:
+            plans.settle(plan, options, records)
+            return Compiled(plan, built, names)
     raise UserError(f"no variant of {program.name} could be compiled here: {reason}")
 
 
-def _plans(program: Program, profile: Profile, options: Options, known: Recalled) -> Iterator[Plan]:
-    """The plans to try, the best first: those of the best variants known, of hints, and of the cost
-    model."""
-    plans = _Plans(program, profile)
+def _to_try(plans: "_Plans", target: Target, options: Options, records: Records) -> Iterator[Plan]:
+    """The plans to try, the best first: the one that was taken before, if the record book is as it
+    was then; those of the best variants known, of hints, and of the cost model."""
+    yield from plans.settled(options, records)
+    known = _recalled(plans.program, target, options, records)
     for entry in known.again:
         yield from plans.of(hint_of(entry), options)
     for hint in known.hints:
@@ -78,13 +76,35 @@ def _plans(program: Program, profile: Profile, options: Options, known: Recalled
     yield from plans.by_cost(options)
 
 
+def _recalled(program: Program, target: Target, options: Options, records: Records) -> Recalled:
+    """The knowledge of a record book on a program, for a search on a target."""
+    book = opened(records, lambda said: None)
+    if book is None:
+        return NOTHING
+    with book:
+        about = identity_of(program), place_of(target), version()
+        return recalled(book, *about, suited_to(program, options))
+
+
 class _Plans:
     """The plans of a program's variants on a device, made here or found in the cache."""
 
     def __init__(self, program: Program, profile: Profile) -> None:
-        self._program, self._profile = program, profile
+        self.program, self._profile = program, profile
         self._cache = cache.BinaryCache(cache.folder() / "plans", KEPT)
         self._about = version(), show(program), repr(profile)
+
+    def settled(self, options: Options, records: Records) -> Iterator[Plan]:
+        """The plan that was taken when the record book was as it is now; none if there is none."""
+        if (found := self._kept(self._answer(options, records))) is not None:
+            yield found
+
+    def settle(self, plan: Plan, options: Options, records: Records) -> None:
+        """Keep a plan as the one that is taken as long as the record book stays as it is."""
+        self._keep(self._answer(options, records), plan)
+
+    def _answer(self, options: Options, records: Records) -> str:
+        return cache.key("taken 1", *self._about, repr(options.max_memory), state_of(records))
 
     def of(self, hint: Hint, options: Options) -> Iterator[Plan]:
         """The plans of a hint: the one of its point or, if that is not legal for this program, of
@@ -93,7 +113,7 @@ class _Plans:
         if (found := self._kept(key)) is not None:
             yield found
             return
-        for task in hinted_tasks(self._program, self._profile, options, [hint]):
+        for task in hinted_tasks(self.program, self._profile, options, [hint]):
             derived = derive_at(task)
             if isinstance(derived, Derived):
                 yield from self._made(derived, key)
@@ -111,9 +131,9 @@ class _Plans:
         """The points of each family's plain form, the quickest first by the cost model."""
         found: list[tuple[float, int, LoweredForm, Point]] = []
         for family in BY_DEFAULT:
-            for form in forms(self._program, family)[:1]:
+            for form in forms(self.program, family)[:1]:
                 task = Derive(
-                    self._program, form, self._profile, DRAWN, options.seed, options.max_memory
+                    self.program, form, self._profile, DRAWN, options.seed, options.max_memory
                 )
                 derived = derive(task)
                 if isinstance(derived, Derived):
@@ -130,11 +150,15 @@ class _Plans:
     def _proved(self, lowered: LoweredForm, point: Point, key: str) -> Iterator[Plan]:
         """The plan of a variant, generated, proved, and kept in the cache under a key; none if it
         cannot be generated or proved."""
-        state = builder(None, self._profile.group_items, self._profile.half_arithmetic)
+        known = self._profile
+        state = builder(None, known.group_items, known.half_arithmetic, known.byte_addresses)
         made = make(state, Task(0, pickle.dumps(lowered.program), point))
         if made.failed is None and made.plan is not None:
-            self._cache.put(key, json.dumps(plan_json(made.plan)).encode())
+            self._keep(key, made.plan)
             yield made.plan
+
+    def _keep(self, key: str, plan: Plan) -> None:
+        self._cache.put(key, json.dumps(plan_json(plan)).encode())
 
     def _kept(self, key: str) -> Plan | None:
         """The plan kept under a key; None if there is none."""

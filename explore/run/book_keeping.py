@@ -62,6 +62,16 @@ def opened(records: Records, note: Callable[[str], None]) -> RecordBook | None:
         return None
 
 
+def state_of(records: Records) -> str:
+    """The text that stays the same as long as the record book that `records` means is not written
+    to: its file, with the file's size and time."""
+    file = Path(records) if isinstance(records, str | Path) else user_file()
+    if records is False or file is None:
+        return NO
+    parts = [path.stat() for path in (file, Path(f"{file}-wal")) if path.is_file()]
+    return repr([str(file.resolve()), *((p.st_size, p.st_mtime_ns) for p in parts if p.st_size)])
+
+
 def book_of(records: Records) -> str:
     """The word that a run stores for the record book that `records` means."""
     return NO if records is False else NAMED if isinstance(records, str | Path) else OWN
@@ -102,6 +112,8 @@ class BookKeeping:
             book = opened(records, _say)
             if book is not None:
                 stack.enter_context(book)
+                if not book.writable:
+                    _say(f"{book.file} is read-only: it gives hints, and nothing is kept in it")
             ours = book if target.device is not None else None
             about = program, subject_of(program), place_of(target)
             yield BookKeeping(ours, *about, _say, codes=book)

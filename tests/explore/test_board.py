@@ -197,8 +197,9 @@ def test_bytes_that_are_no_message_are_refused(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "about", [["x", "float32", [1 << 39]], ["x", "object", [1]], ["x", "float32", [-1]], [1], []]
-)
+    "about", [["x", "float32", [1 << 39]], ["x", "object", [1]], ["x", "float32", [-1]], [1], [],
+     ["x", "float32", [0, 1 << 39, 1 << 39]], ["x", "float32", [1] * 40]],
+)  # fmt: skip
 def test_arrays_that_are_not_what_is_said_of_them_are_refused(about: list[object]) -> None:
     here, there = Pipe()
     arrays = [about] if about else []
@@ -214,3 +215,6 @@ def test_what_asks_for_nothing_that_can_be_measured_is_refused() -> None:
             task_from(Message("measure", fields))
     with pytest.raises(Damaged):
         given_from(Message("given", {"varying": ["x"], "max_error": 1e-4}))
+    right = {"right.0": np.zeros(1, np.float32)}
+    with pytest.raises(Damaged, match="max_error: expected a number"):
+        given_from(Message("given", {"varying": [], "exact": [], "max_error": 10**400}, right))

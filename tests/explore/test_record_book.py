@@ -36,6 +36,7 @@ from explore.record_book.recalled import front_of as recalled_front
 from explore.record_book.recalled import in_turns, recalled, sampled
 from explore.record_book.record_book import RecordBook
 from explore.record_book.suited import Suited
+from explore.record_book.told_of_records import listed
 from explore.results.records import Failed, Measured, Record
 from explore.results.store import Store
 from explore.results.version import version
@@ -257,6 +258,55 @@ def test_a_row_that_is_no_entry_is_left_out(book: RecordBook) -> None:
     assert len(book.of_program(identity())) == 1
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE subject SET name = CAST(x'ff41' AS TEXT)",  # no UTF-8
+        "UPDATE subject SET name = 'a' || char(27) || '[2Jb'",
+        "UPDATE subject SET sizes = CAST(x'5b315d' AS BLOB)",
+        "UPDATE subject SET kinds = replace(hex(zeroblob(9999)), '00', '[')",
+        "UPDATE entry SET time_ns = 'soon'",
+    ],
+)
+def test_a_book_that_somebody_changed_can_still_be_listed_and_asked(
+    book: RecordBook, change: str
+) -> None:
+    book.add(entries(3))
+    with sqlite3.connect(book.file) as connection:
+        connection.execute(change)
+    assert all(line.isprintable() for line in listed(book))
+    recalled(book, identity(M=32), HERE, version(), suited())
+    recalled(book, identity(), HERE, version(), suited())
+    assert len(list(book.every())) <= 3
+
+
+def test_nothing_in_a_book_that_is_only_read_counts_as_tried(book: RecordBook) -> None:
+    book.add(entries(30))
+    with RecordBook(book.file, reading=True) as shipped:
+        known = recalled(shipped, identity(), HERE, version(), suited())
+    assert known.again == ()
+    assert known.tried == frozenset()
+    assert known.first
+
+
+@pytest.mark.parametrize("line", [b"\xff\xfe", b'{"record": ' + b"[" * 50_000])
+def test_lines_that_are_no_text_or_never_end_are_refused(
+    book: RecordBook, tmp_path: Path, line: bytes
+) -> None:
+    (tmp_path / "in.jsonl").write_bytes(line + b"\n")
+    with pytest.raises(UserError, match="line 1"):
+        merge(book, tmp_path / "in.jsonl")
+
+
+def test_a_number_that_no_float_holds_is_refused(book: RecordBook, tmp_path: Path) -> None:
+    (text, *_) = (json.dumps(entry_json(e)) for e in entries(1))
+    first = text.index('"elapsed_s": ') + len('"elapsed_s": ')
+    rest = text[first:].index(",")
+    (tmp_path / "in.jsonl").write_text(f"{text[:first]}1{'0' * 400}{text[first + rest :]}\n")
+    with pytest.raises(UserError, match="elapsed_s: expected a number"):
+        merge(book, tmp_path / "in.jsonl")
+
+
 # ---- facts of devices
 
 FACTS = DeviceFacts({**dict.fromkeys(LIMITS, 2.5), "bandwidth": None}, ("dot_ss",))
@@ -296,6 +346,10 @@ def test_a_book_of_the_older_format_is_read_and_brought_up_where_it_may_be_writt
     shipped = sqlite3.connect(f"{book.file.resolve().as_uri()}?mode=ro", uri=True)
     assert absent_from(shipped) == ("device_facts", "code")
     shipped.close()
+    older = book.file.read_bytes()
+    with RecordBook(book.file.with_name("mine.sqlite")) as mine:
+        assert merge(mine, book.file) == 5
+    assert book.file.read_bytes() == older, "what is merged stays as it is"
     with RecordBook(book.file) as now:
         assert len(now.of_program(identity())) == 5
         now.keep_facts(HERE, version(), FACTS, 1.0)
@@ -503,7 +557,9 @@ def test_a_program_is_compiled_as_records_know_best_and_without_them_too(
         made = compile(RENAMED, device=device, records=file)
         asked = compile(RENAMED, "registers", dict(best.parameters), device=device)
         assert made.plan == asked.plan
-        assert compile(RENAMED, device=device, records=file).plan == made.plan
+        with monkeypatch.context() as changed:
+            changed.delattr(RecordBook, "of_program")  # nothing is looked up the second time
+            assert compile(RENAMED, device=device, records=file).plan == made.plan
         right(made, parse(RENAMED, "<test>"))
     other = parse(CONV, "<test>", {"M": 24, "W": 10})
     right(compile(other, device=device, records=tmp_path / "0.sqlite"), other)
