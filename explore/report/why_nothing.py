@@ -5,8 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from constraints.relations.relations import System
-from constraints.solve.explain import clash
-from constraints.solve.solver import Answer, Solver
 from explore.bounds.program_work import least_bytes
 from explore.options.units import show_bytes
 from explore.results.lost_forms import LostForm, lost_lines
@@ -50,6 +48,9 @@ def _why(results: Sequence[Derived | Inapplicable]) -> list[str]:
 
 
 def _clash(system: System) -> str:
+    from constraints.solve.explain import clash  # here: Z3 takes a tenth of a second to import
+    from constraints.solve.solver import Answer, Solver
+
     for asked in (system, laddered(system)):
         verdict = Solver(asked, SECONDS).feasible()
         if verdict.answer is Answer.NO:

@@ -11,8 +11,6 @@ from constraints.devices import Profile
 from constraints.infer.infer import infer
 from constraints.infer.overflow import no_overflow
 from constraints.relations.relations import Constraint, Equal, System
-from constraints.solve.explain import explain
-from constraints.solve.solver import Solver
 from explore.space.derive_form import constraints, laddered
 from explore.space.lowering import bound, lowering
 from ir.core.nodes import Program
@@ -68,6 +66,9 @@ def _drawn(system: System) -> Values | None:
 def _found(system: System) -> Values:
     """The point that the solver finds; a UserError says why there is none, Unsupported that none
     was found in time."""
+    from constraints.solve.explain import explain  # here: Z3 takes a tenth of a second to import
+    from constraints.solve.solver import Solver
+
     verdict = Solver(system).feasible()
     if verdict.point is not None:
         return verdict.point
