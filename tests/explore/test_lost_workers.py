@@ -18,7 +18,7 @@ from explore.cluster.on_worker import PREFIX
 from explore.options.options import Options
 from explore.report.run_difference import difference
 from explore.results.front import front
-from explore.results.records import Record
+from explore.results.records import Measured, Record
 from explore.run.run import Run, start
 from explore.run.source import Source
 from explore.run.target import target_of
@@ -82,8 +82,8 @@ def test_a_run_that_loses_two_of_three_workers_finds_what_a_run_without_a_cluste
     plans = {r.variant.id: r.variant.plan for r in here}
     assert len(there) == len(plans) == VARIANTS
     assert {r.variant.id: r.variant.plan for r in there} == plans
+    assert all(isinstance(r.outcome, Measured) for r in (*here, *there))  # or given up as slow
     apart = difference(here, there)
-    assert len(apart.both) == VARIANTS
     assert apart.broken == apart.mended == ()
     assert least_memory(here) == least_memory(there)
     assert any(address["killed"] in line and "was lost" in line for line in said), said
