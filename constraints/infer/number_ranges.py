@@ -62,7 +62,8 @@ from ir.core.nodes import (
 )
 from ir.core.terms import apply, children, free
 from ir.core.type_rules import COMPARISONS, size_of, type_of
-from ir.core.types import Array, Scalar, Tuple, Type, is_whole, leaves, scalar_of
+from ir.core.types import Scalar, Type, is_whole, leaves, scalar_of
+from ir.meaning.inputs import components
 
 MOVED = (
     Split, Join, Slide, PadEdge, Transpose, Reorder, At, AsVector, AsScalar,
@@ -190,6 +191,7 @@ class _Walk:
         in all; the part is collected if it is a sum of whole numbers."""
         if isinstance(added, tuple):
             parts = components(t)
+            assert parts is not None
             starts = start if isinstance(start, tuple) else tuple(map(of_type, parts))
             return tuple(
                 self._summed(e, part, begun, terms)
@@ -206,11 +208,3 @@ class _Walk:
             begun = Range(0, 0) if None in (start.least, start.most) else start
             self.sums.append(WholeSum(e, scalar, added, begun))
         return made("+", start, added.some)
-
-
-def components(t: Type) -> tuple[Type, ...]:
-    """The types of the parts of a tuple, or of the tuples that an array has for elements."""
-    while isinstance(t, Array):
-        t = t.elem
-    assert isinstance(t, Tuple)
-    return t.parts

@@ -93,15 +93,19 @@ class _Plans:
         self.program, self._profile = program, profile
         self._cache = cache.BinaryCache(cache.folder() / "plans", KEPT)
         self._about = version(), show(program), repr(profile)
+        self._taken: Plan | None = None  # the plan that was kept as the one to take
 
     def settled(self, options: Options, records: Records) -> Iterator[Plan]:
         """The plan that was taken when the record book was as it is now; none if there is none."""
-        if (found := self._kept(self._answer(options, records))) is not None:
-            yield found
+        self._taken = self._kept(self._answer(options, records))
+        if self._taken is not None:
+            yield self._taken
 
     def settle(self, plan: Plan, options: Options, records: Records) -> None:
-        """Keep a plan as the one that is taken as long as the record book stays as it is."""
-        self._keep(self._answer(options, records), plan)
+        """Keep a plan as the one that is taken as long as the record book stays as it is, unless it
+        was kept so before."""
+        if plan is not self._taken:
+            self._keep(self._answer(options, records), plan)
 
     def _answer(self, options: Options, records: Records) -> str:
         return cache.key("taken 1", *self._about, repr(options.max_memory), state_of(records))
