@@ -83,9 +83,10 @@ def times(n: int, a: Range) -> Range:
 def places(b: Range, t: Type) -> Range:
     """The range of the places by which a number of the type t is shifted that is told to be shifted
     by the numbers in b: they count modulo the type's bits."""
-    bits = 64 if scalar_of(t) == LONG else 32
-    known = b.least is not None and b.least == b.most
-    return Range(b.least % bits, b.least % bits) if known else b  # type: ignore[operator]
+    if b.least is None or b.least != b.most:
+        return b
+    place = b.least % (64 if scalar_of(t) == LONG else 32)
+    return Range(place, place)
 
 
 def magnitude(a: Range) -> Range:

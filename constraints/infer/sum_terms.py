@@ -70,8 +70,8 @@ class Terms:
 NONE = Terms(1, Range(0, 0))
 
 Added = Terms | tuple["Added", ...] | None
-"""What a step adds to each part of an accumulator, of arrays to each element; None to a part with
-which it does something else."""
+"""The terms that a step adds to each part of an accumulator, of arrays to each element; None for a
+part with which it does something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ class Step:
             case _ if e == self.acc:
                 return _nothing(type_of(e))
             case MakeTuple(parts):
-                own = self.acc if isinstance(self.acc, tuple) else None
-                of = own or [Get(n, self.acc) for n in range(len(parts))]  # type: ignore[arg-type]
+                acc, of = self.acc, list[Expr | Pattern]()
+                of += acc if isinstance(acc, tuple) else [Get(n, acc) for n in range(len(parts))]
                 pairs = zip(of, parts, strict=True)
                 return tuple(replace(self, acc=a).terms(part) for a, part in pairs)
             case Let(p, value, body) if self._is_other(value):
@@ -154,10 +154,15 @@ class Step:
         computed; but for those of the type `outer`, where sums, differences and products are made
         of them alone, which wraps around as they do."""
         scalar, found = _scalar(x), self._range(x)
-        if scalar != outer and is_whole(scalar) and None not in (found.least, found.most):
-            least, most = RANGES[scalar.name]
-            if not found.within(least, most):
-                yield Narrow(found.least, found.most, scalar)  # type: ignore[arg-type]
+        low, high = found.least, found.most
+        if (
+            scalar != outer
+            and is_whole(scalar)
+            and low is not None
+            and high is not None
+            and not found.within(*RANGES[scalar.name])
+        ):
+            yield Narrow(low, high, scalar)
         inner = scalar if _wraps(x) else None
         for part in _operands(x):
             yield from self._narrow(part, inner)
@@ -193,7 +198,7 @@ def _scalar(e: Expr) -> Scalar:
 
 
 def _nothing(t: Type) -> Added:
-    """What a step adds to an accumulator of type t if it leaves it as it is."""
+    """The terms that a step adds to an accumulator of type t if it leaves it as it is."""
     match t:
         case Array(elem, _):
             return _nothing(elem)

@@ -168,9 +168,9 @@ def _builder(
 ) -> "partial[Any]":
     """The setup of a builder on a machine that has the device `own`. Kernels are built for `own` if
     it is of the same kind as `device`, the one measured on; else the builder only makes and proves
-    plans, and kernels are first built where they run. Of the device measured on, the largest
-    work-group is `known`, whether it computes with halves, and whether global memory is addressed
-    in bytes."""
+    plans, and kernels are first built where they run. `known` tells of the device measured on: its
+    largest work-group, whether it computes with halves, and whether global memory is addressed in
+    bytes."""
     same = own is not None and device is not None and kind_of(own) == kind_of(device)
     return partial(builder, own if same else None, *known)
 
