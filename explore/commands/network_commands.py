@@ -73,7 +73,7 @@ def _explore(argv: list[str]) -> int:
     parser.add_argument(
         "--layouts",
         action="store_true",
-        help="try each layer with channels first and last, and choose layouts with the variants",
+        help="try each layer with channels first, last and in blocks, and choose layouts, too",
     )
     parser.add_argument(
         "--out", type=path, metavar="RUN", help="the run's folder (default: runs/NAME)"

@@ -19,7 +19,8 @@ from explore.network_choice.network_plan import NetworkPlan, assembled
 from explore.network_choice.programme import Programme, Solution
 from explore.network_graph.arranged_layers import arranged
 from explore.network_graph.layer_layouts import CHANGE
-from explore.network_graph.network_layers import Layers
+from explore.network_graph.network_layers import Change, Layers
+from explore.operators.layouts import Layout
 from explore.options.units import show_bytes
 from ir.errors import UserError
 
@@ -116,14 +117,19 @@ class Chooser:
         return self._choice_of(solution.numbers, solution.copies, solution.gap)
 
     def _choice_of(
-        self, numbers: Sequence[int], copies: Mapping[str, Option] | None = None, gap: float = 0.0
+        self,
+        numbers: Sequence[int],
+        copies: Mapping[Change, Option] | None = None,
+        gap: float = 0.0,
     ) -> Choice:
-        copies = copies or {}
         chosen = [each[n] for each, n in zip(self.offers, numbers, strict=True)]
-        layers = arranged(self.layers, [offer.way for offer in chosen], [*copies])
+        layers = arranged(self.layers, [offer.way for offer in chosen], [*(copies or {})])
+        copying = {(change.tensor, change.copied): o for change, o in (copies or {}).items()}
         given = iter(chosen)
         options = [
-            copies[layer.tensors[0][1]] if layer.operator == CHANGE else next(given).option
+            copying[layer.tensors[0][1], layers.tensors[layer.output].layout]
+            if layer.operator == CHANGE
+            else next(given).option
             for layer in layers.layers
         ]
         return Choice(layers, tuple(options), assembled(layers, options), gap)
@@ -155,7 +161,7 @@ class Chooser:
 
     def _plain(self) -> "Chooser":
         """The chooser of the same network in which each tensor lies in its usual layout."""
-        usual = {name: t.last for name, t in self.layers.tensors.items()}
+        usual = {name: t.layout for name, t in self.layers.tensors.items()}
         offers = [[x for x in each if _lies(x, usual)] for each in self.offers]
         return Chooser(Programme.of(self.layers, offers, {}))
 
@@ -206,8 +212,8 @@ class Chooser:
         )
 
 
-def _lies(offer: Offer, usual: Mapping[str, bool]) -> bool:
-    return all(usual[t] == last for t, last in offer.way.layouts.items())
+def _lies(offer: Offer, usual: Mapping[str, Layout]) -> bool:
+    return all(usual[t] is layout for t, layout in offer.way.layouts.items())
 
 
 def _not_beaten(found: Sequence[Choice]) -> list[Choice]:

@@ -88,8 +88,8 @@ def _placed_offers(joined: Layer, offer: Offer) -> Iterator[Offer]:
         part = Part(sum(lengths[:before]), lengths[before], sum(lengths))
         option = placed(offer.option, part)
         if option is not None:
-            layouts = {t: last for t, last in way.layouts.items() if t != out}
-            layouts |= {t: last for t, last in whole.layouts.items() if t == whole.output}
+            layouts = {t: x for t, x in way.layouts.items() if t != out}
+            layouts |= {t: x for t, x in whole.layouts.items() if t == whole.output}
             yield Offer(replace(way, output=whole.output, into=part, layouts=layouts), option)
 
 

@@ -97,7 +97,7 @@ class _Assembly:
     def _tensor(self, name: str, role: Role) -> str:
         if name not in self.names:
             t = self.layers.tensors[name]
-            outer = t.shape if role is not Role.TEMPORARY and not t.last else t.stored
+            outer = t.stored
             place = self._free(_plain(name))
             self.buffers[place] = Buffer(place, SCALARS[t.kind.dtype], outer, t.kind.bytes, role)
             self.names[name] = place

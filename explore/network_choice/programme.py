@@ -1,9 +1,9 @@
 """The choice of a network's offers and layouts as a 0-1 programme.
 
-An unknown for each offer of a layer says whether the layer has it. Where a tensor may lie in two
-layouts, its makers say in which it lies; a layer that reads it in the other needs a copy, which is
-an unknown for each option of the program that copies. Most bytes live in the arena at a layer's
-worst moment, or when a copy is made."""
+An unknown for each offer of a layer says whether the layer has it. Where a tensor may lie in
+several layouts, its makers say in which it lies; a layer that reads it in another needs a copy,
+which is an unknown for each option of the program that copies. Most bytes live in the arena at a
+layer's worst moment, or when a copy is made."""
 
 # key: l number of a layer, o of one of its offers, t tensor, k number of a tensor's reader
 
@@ -15,15 +15,15 @@ from explore.network_choice.layers_in_parts import Offer, Offers
 from explore.network_choice.layers_in_place import overwriting
 from explore.network_choice.live_bytes import LiveTensors, Moment
 from explore.network_choice.zero_one import Term, ZeroOne
-from explore.network_graph.network_layers import Layers
+from explore.network_graph.network_layers import Change, Layers
+from explore.operators.layouts import Layout
 from ir.arena import Life
 
 UNIT = 1024.0  # bytes: what the solver counts in
 ARENA = "arena"
 
-Changes = Mapping[tuple[str, bool], Sequence[Option]]
-"""The options of the program that makes a tensor's copy in another layout, by the tensor, and
-whether the copy has its channels last."""
+Changes = Mapping[Change, Sequence[Option]]
+"""The options of the programs that make tensors' copies in other layouts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,9 @@ class Has:
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """The unknown that says whether a tensor is copied into the layout with its channels last, or
-    into ONNX's order, by an option of the program that does so."""
+    """The unknown that says whether a tensor is copied by an option of the program that does so."""
 
-    tensor: str
-    last: bool
+    change: Change
     option: int
 
 
@@ -50,12 +48,13 @@ class Lies:
 
     tensor: str
     reader: int
-    last: bool
+    layout: Layout
 
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """The unknown that is at least 1 if a tensor takes its bytes once more when its reader runs."""
+    """The unknown that is at least the number of copies of a tensor that live with it, or of one
+    outside the arena, when its reader runs."""
 
     tensor: str
     reader: int
@@ -63,20 +62,19 @@ class More:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """A solved choice: the number of each layer's offer, the option that makes the copy of each
-    tensor that has one in another layout, and the share of its cost by which another choice might
-    be better."""
+    """A solved choice: the number of each layer's offer, the options that make copies of tensors in
+    other layouts, and the share of its cost by which another choice might be better."""
 
     numbers: tuple[int, ...]
-    copies: Mapping[str, Option]
+    copies: Mapping[Change, Option]
     gap: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Tensor:
-    """A tensor that may lie in two layouts: the layers that make it (none: it is an input, in
+    """A tensor that may lie in several layouts: the layers that make it (none: it is an input, in
     ONNX's order), those that read it, in order, its bytes, and whether it lies in the arena
-    (`inside`) or outside, where only its copy needs bytes.
+    (`inside`) or outside, where only its copies need bytes.
 
     Of its readers, those in `whole` need all that they read until they end."""
 
@@ -103,7 +101,7 @@ class _Tensor:
 class Programme:
     """The facts about a network: its layers, their offers, the worst moment of each offer, the
     tensors' lives, the options of the programs that copy tensors, and the tensors that may lie in
-    two layouts.
+    several layouts.
 
     The bytes that it counts are never more than a plan's: what a layer may overwrite, or may need
     in its first launches only, is not counted twice."""
@@ -122,7 +120,7 @@ class Programme:
         moments = [[live.moment(layers, l, x) for x in each] for l, each in enumerate(offers)]
         names = dict.fromkeys(t for each in offers for x in each for t in x.way.layouts)
         tensors = [_tensor(layers, offers, live, t) for t in names] if changes else []
-        left = {change: found for change, found in changes.items() if change[0] in names}
+        left = {change: found for change, found in changes.items() if change.tensor in names}
         return Programme(layers, offers, moments, live, left, tensors)
 
     def solved(self, budget: float | None) -> Solution | None:
@@ -146,21 +144,21 @@ class Programme:
 
     def _solution(self, values: Mapping[Hashable, float], gap: float) -> Solution:
         numbers = [0] * len(self.offers)
-        copies = {}
+        copies: dict[Change, Option] = {}
         for name, option in self._options():
             match name:
                 case Has(l, o) if values[name] > 0.5:
                     numbers[l] = o
-                case Copies(t) if values[name] > 0.5:
-                    copies[t] = option
+                case Copies(change) if values[name] > 0.5:
+                    copies[change] = option
         return Solution(tuple(numbers), copies, gap)
 
     def _options(self) -> Iterator[tuple[Has | Copies, Option]]:
         """Every option that may be chosen, with the name of its unknown."""
         for l, each in enumerate(self.offers):
             yield from ((Has(l, o), offer.option) for o, offer in enumerate(each))
-        for (t, last), options in self.changes.items():
-            yield from ((Copies(t, last, n), option) for n, option in enumerate(options))
+        for change, options in self.changes.items():
+            yield from ((Copies(change, n), option) for n, option in enumerate(options))
 
     def _name_unknowns(self, z: ZeroOne) -> None:
         for name, _ in self._options():
@@ -168,45 +166,58 @@ class Programme:
         z.unknown(ARENA, whole=False, most=float("inf"))
         for t in self.tensors:
             for k in range(len(t.readers)):
-                z.unknown(Lies(t.name, k, False), whole=False)
-                z.unknown(Lies(t.name, k, True), whole=False)
-                z.unknown(More(t.name, k), whole=False)
+                for layout in Layout:
+                    z.unknown(Lies(t.name, k, layout), whole=False)
+                z.unknown(More(t.name, k), whole=False, most=len(Layout) - 1.0)
 
-    def _in(self, l: int, t: str, last: bool) -> list[Term]:
+    def _in(self, l: int, t: str, layout: Layout) -> list[Term]:
         """The offers of layer l that read or make tensor t in a layout."""
         return [
             (Has(l, o), 1.0)
             for o, offer in enumerate(self.offers[l])
-            if offer.way.layouts.get(t) == last
+            if offer.way.layouts.get(t) is layout
         ]
 
-    def _copies(self, t: str, last: bool) -> list[Term]:
-        return [(Copies(t, last, n), 1.0) for n in range(len(self.changes.get((t, last), ())))]
+    def _copies(
+        self, t: str, copied: Layout | None = None, lies: Layout | None = None
+    ) -> list[Term]:
+        """The copies of a tensor: into a layout, or into any (None), from a layout, or from any."""
+        return [
+            (Copies(change, n), 1.0)
+            for change, options in self.changes.items()
+            if change.tensor == t
+            and (copied is None or change.copied is copied)
+            and (lies is None or change.lies is lies)
+            for n in range(len(options))
+        ]
 
     def _lay_out(self, z: ZeroOne, t: _Tensor) -> None:
         """Demand that each reader of a tensor finds it in its layout, as it was made or copied, and
         relate the unknowns that tell where it lies."""
-        for last in (False, True):
-            made = self._in(t.makers[0], t.name, last) if t.makers else []
-            always = 0.0 if t.makers or last else 1.0  # an input lies in ONNX's order
-            there = [*made, *self._copies(t.name, last)]
+        for layout in Layout:
+            made = self._in(t.makers[0], t.name, layout) if t.makers else []
+            always = 1.0 if not t.makers and layout is Layout.ONNX else 0.0  # an input lies so
+            copies = self._copies(t.name, copied=layout)
+            there = [*made, *copies]
             z.row(there, high=1.0 - always)
-            reads = [x for reader in t.readers for x in self._in(reader, t.name, last)]
-            z.row([*self._copies(t.name, last), *_minus(reads)], high=0.0)
+            for change in (c for c in self.changes if c.tensor == t.name and c.lies is layout):
+                copy = self._copies(t.name, change.copied, layout)
+                z.row([*copy, *_minus(made)], high=always)
+            reads = [x for reader in t.readers for x in self._in(reader, t.name, layout)]
+            z.row([*copies, *_minus(reads)], high=0.0)
             for maker in t.makers[1:]:
-                z.row([*self._in(maker, t.name, last), *_minus(made)], 0.0, 0.0)
+                z.row([*self._in(maker, t.name, layout), *_minus(made)], 0.0, 0.0)
             for k, reader in enumerate(t.readers):
-                read = self._in(reader, t.name, last)
+                read = self._in(reader, t.name, layout)
                 z.row([*read, *_minus(there)], high=always)
-                lies = Lies(t.name, k, last)
+                lies = Lies(t.name, k, layout)
                 z.row([*read, (lies, -1.0)], high=0.0)
                 if k:
-                    z.row([(lies, 1.0), (Lies(t.name, k - 1, last), -1.0)], high=0.0)
+                    z.row([(lies, 1.0), (Lies(t.name, k - 1, layout), -1.0)], high=0.0)
         for k in range(len(t.readers)):
-            layouts: list[Term] = [(Lies(t.name, k, last), 1.0) for last in (False, True)]
-            if not t.inside:  # it lies in ONNX's order
-                layouts = layouts[1:]
-            z.row([*layouts, (More(t.name, k), -1.0)], high=len(layouts) - 1.0)
+            counted = [x for x in Layout if t.inside or x is not Layout.ONNX]
+            lying: list[Term] = [(Lies(t.name, k, layout), 1.0) for layout in counted]
+            z.row([*lying, (More(t.name, k), -1.0)], high=1.0 if t.inside else 0.0)
 
     def _fit(self, z: ZeroOne) -> None:
         """Demand one offer of each layer, and that the arena holds what lives at each moment."""
@@ -228,17 +239,13 @@ class Programme:
         inputs = [x for x in self.tensors if not x.makers and not t.makers]
         others = [x for x in self.tensors if x is not t and x not in inputs]
         now = Moment(lives).bytes
+        most = Moment((*lives, ("", t.bytes))).bytes - now
+        copies = [(name, most / UNIT) for name, _ in self._copies(t.name)]
         copied = [
-            (name, x.bytes / UNIT)
-            for x in inputs
-            if x is not t
-            for name, _ in self._copies(x.name, True)
+            (name, x.bytes / UNIT) for x in inputs if x is not t for name, _ in self._copies(x.name)
         ]
-        for last in (False, True):
-            most = Moment((*lives, ("", t.bytes))).bytes - now
-            copy = [(name, most / UNIT) for name, _ in self._copies(t.name, last)]
-            terms = [*copy, *copied, *_more(others, t.made + 1), (ARENA, -1.0)]
-            z.row(terms, high=-now / UNIT)
+        terms = [*copies, *copied, *_more(others, t.made + 1), (ARENA, -1.0)]
+        z.row(terms, high=-now / UNIT)
 
 
 def _tensor(layers: Layers, offers: Offers, live: LiveTensors, name: str) -> _Tensor:
@@ -269,7 +276,6 @@ def _minus(terms: Sequence[Term]) -> list[Term]:
 
 
 def _more(tensors: Sequence[_Tensor], l: int) -> list[Term]:
-    """The bytes that live at layer l of tensors that lie in two layouts, or of copies of those
-    outside."""
+    """The bytes that live at layer l of copies of tensors."""
     reading = ((t, t.lying(l)) for t in tensors)
     return [(More(t.name, k), t.bytes / UNIT) for t, k in reading if k is not None]

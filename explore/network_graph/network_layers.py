@@ -14,6 +14,7 @@ from explore.onnx_model.fold_constants import folded
 from explore.onnx_model.onnx_graph import SCALARS, Array, Graph, Kind, Node
 from explore.onnx_model.tensor_data import MOST_BYTES
 from explore.operators.all_operators import step_of
+from explore.operators.layouts import Layout
 from explore.operators.program_text import NAME
 from explore.operators.site import Site, Step, Tensor
 from ir.core.nodes import Program
@@ -45,8 +46,8 @@ class Layer:
     `output`, or, if `into` is not None, that part of it.
 
     `joins` gives, for a concatenation, the tensors that it joins, each with its share of a row.
-    `layouts` tells, of each tensor that it reads or makes and that may lie in two layouts, whether
-    its channels lie last; `others` are layers that compute the same in other layouts."""
+    `layouts` gives the layout of each tensor that it reads or makes and that may lie in several;
+    `others` are layers that compute the same in other layouts."""
 
     title: str
     operator: str
@@ -56,7 +57,7 @@ class Layer:
     output: str
     into: Part | None = None  # None: it makes all of the output
     joins: tuple[tuple[str, int], ...] = ()
-    layouts: Mapping[str, bool] = field(default_factory=dict)
+    layouts: Mapping[str, Layout] = field(default_factory=dict)
     others: "tuple[Layer, ...]" = ()
 
     @property
@@ -65,13 +66,21 @@ class Layer:
         return self, *self.others
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A copy of a tensor: the tensor's name, the layout in which it lies, and that of its copy."""
+
+    tensor: str
+    lies: Layout
+    copied: Layout
+
+
 @dataclass(slots=True)
 class Layers:
     """A network as layers, in an order in which they can run: its tensors and its different
     programs. `same_as` gives, for a tensor that is another tensor in a new shape, the name of that
     other tensor; `parts` gives the two programs that may take the place of a program, by its
-    number; and `changes` gives the program that makes a tensor's copy in another layout, by the
-    tensor's name and whether the copy has its channels last."""
+    number; and `changes` gives the programs that make tensors' copies in other layouts."""
 
     name: str
     inputs: Mapping[str, Kind]
@@ -82,7 +91,7 @@ class Layers:
     texts: list[str] = field(default_factory=list)
     same_as: dict[str, str] = field(default_factory=dict)
     parts: dict[int, tuple[int, int]] = field(default_factory=dict)  # programs in place of one
-    changes: dict[tuple[str, bool], int] = field(default_factory=dict)
+    changes: dict[Change, int] = field(default_factory=dict)
 
     def root(self, name: str) -> str:
         """The tensor that holds the numbers of the tensor `name`: itself, unless it is another one
@@ -179,8 +188,8 @@ def _site(graph: Graph, made: Layers, constants: Mapping[str, Array], of: tuple[
     ]  # fmt: skip
     if any(t is not None and (not t.shape or 0 in t.shape) and t.array is None for t in inputs):
         inputs = [_with_axes(node, t) for t in inputs]
-    last = output not in graph.outputs and _last(node, inputs)
-    return Site(node, graph.opset, inputs, last)
+    layout = Layout.ONNX if output in graph.outputs else _layout(node, inputs)
+    return Site(node, graph.opset, inputs, layout)
 
 
 def _with_axes(node: Node, t: Tensor | None) -> Tensor | None:
@@ -191,20 +200,21 @@ def _with_axes(node: Node, t: Tensor | None) -> Tensor | None:
     return t
 
 
-def _last(node: Node, inputs: "list[Tensor | None]") -> bool:
-    """True if a node's result is best stored with its channels last: the node's operator is one on
-    images, or it computes number by number of a tensor that is stored so. `inputs` are the tensors
-    that the node reads."""
+def _layout(node: Node, inputs: "list[Tensor | None]") -> Layout:
+    """The layout in which a node's result is best stored: with its channels last if the node's
+    operator is one on images, or if it computes number by number of a tensor that is stored so.
+    `inputs` are the tensors that the node reads."""
     varying = [t for t in inputs if t is not None and t.array is None]
     if not varying or len(varying[0].shape) not in (3, 4, 5) or node.operator in IN_ONNX_ORDER:
-        return False
-    return node.operator in OF_IMAGES or varying[0].last
+        return Layout.ONNX
+    return Layout.LAST if node.operator in OF_IMAGES else varying[0].layout
 
 
 def _add(built: Built, site: Site, which: int, output: str) -> None:
     made, step = built.made, step_of(site, which)
     _demand_small(f"{site.node.title}: its result '{output}'", step.kind)
-    made.tensors[output] = Tensor(output, step.kind, step.last and several(step.kind))
+    layout = step.layout if several(step.kind) else Layout.ONNX
+    made.tensors[output] = Tensor(output, step.kind, layout)
     if not step.body:
         root = made.root(str(step.parameters[0].given))
         if output not in made.outputs and root not in made.outputs:
@@ -224,7 +234,7 @@ def several(kind: Kind) -> bool:
 def copied(step: Step) -> Step:
     """The step that copies the tensor which a step without a program leaves as it is."""
     (only,) = step.parameters
-    return Step(step.kind, step.last, (only,), f"map(a -> a, {only.name})")
+    return Step(step.kind, step.layout, (only,), f"map(a -> a, {only.name})")
 
 
 def layer_of(built: Built, site: Site, step: Step, output: str) -> Layer:

@@ -1,11 +1,14 @@
 """A network's layers and its front as tables of text."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from explore.network_choice.choose_options import Choice
 from explore.network_choice.layer_options import Option
+from explore.network_graph.arranged_layers import copies_of
 from explore.network_graph.network_layers import Layers
+from explore.operators.layouts import Layout
 from explore.options.units import show_bytes, show_time
 from explore.results.pace import slower_words
 from ir.text.counted import counted
@@ -79,8 +82,21 @@ def memory_lines(choice: Choice) -> list[str]:
         f"{show_time(choice.time_ns)}{guess}, {choice.memory_bytes:,} bytes "
         f"({show_bytes(choice.memory_bytes)}); {proved(choice)}",
         f"arena {arena:,} bytes, {over}",
+        *_layout_line(choice.layers),
         *([pace] if slow else []),
     ]
+
+
+def _layout_line(layers: Layers) -> list[str]:
+    """A line on the layouts of the tensors that may lie in several; none if layouts were not
+    chosen."""
+    names = dict.fromkeys(t for layer in layers.layers for t in layer.layouts)
+    if not names:
+        return []
+    lie = Counter(layers.tensors[t].layout for t in names)
+    told = ", ".join(f"{lie[layout]} {layout.value}" for layout in Layout if lie[layout])
+    copies = counted(len(copies_of(layers)), "layer") if copies_of(layers) else "none"
+    return [f"layouts: of {counted(len(names), 'tensor')} {told}; {copies} to copy into another"]
 
 
 def layer_table(choice: Choice) -> list[str]:

@@ -15,15 +15,22 @@ from codegen.plan import Plan
 from codegen.runtime.devices import Device
 from codegen.runtime.session import open_device
 from explore.export.contents_places import stored_constants
+from explore.networks.ncnn_engine import ncnn_engine
 from explore.onnx_model.onnx_graph import Array
 from explore.options.option_values import demand_one
 from ir.errors import UserError
 
-EngineName = Literal["convlift", "onnxruntime", "openvino"]
+EngineName = Literal["convlift", "onnxruntime", "openvino", "ncnn"]
 ENGINES = get_args(EngineName)
 FIRST_RUNS = 2
 QUIET_S = 0.15  # after its last inference, onnxruntime's threads spin for 40 ms
-INSTALL = {"onnxruntime": "onnxruntime", "openvino": "openvino"}
+INSTALL: Mapping[str, Sequence[str]] = {
+    "onnxruntime": ("onnxruntime",),
+    "openvino": ("openvino",),
+    "ncnn": ("ncnn", "--no-deps pnnx"),
+}
+"""What `pip install` is told, for each engine. `pnnx` converts for ncnn, and needs no others for
+that."""
 
 Run = Callable[[], object]
 
@@ -70,9 +77,7 @@ class Turn:
 def opened(task: Opened) -> Engine:
     """The engine of a task, loaded in this process; growth is counted from after its library is
     imported."""
-    load = {"convlift": _ours, "onnxruntime": _onnxruntime, "openvino": _openvino}[task.engine](
-        task
-    )
+    load = LOADERS[task.engine](task)
     _forget_peak()
     before = _status("VmRSS")
     run = load()
@@ -157,6 +162,18 @@ def _openvino(task: Opened) -> Callable[[], Run]:
     return load
 
 
+def _ncnn(task: Opened) -> Callable[[], Run]:
+    return ncnn_engine(task.file, task.inputs, task.threads)
+
+
+LOADERS: Mapping[EngineName, Callable[[Opened], Callable[[], Run]]] = {
+    "convlift": _ours,
+    "onnxruntime": _onnxruntime,
+    "openvino": _openvino,
+    "ncnn": _ncnn,
+}
+
+
 def engine_named(name: str) -> EngineName:
     """The name of an engine other than convlift, as a user wrote it; a UserError if there is no
     such engine."""
@@ -167,5 +184,6 @@ def engine_named(name: str) -> EngineName:
 def demand_installed(engines: Sequence[EngineName]) -> None:
     """Raises a UserError that says what to install if one of the engines is not here."""
     for name in engines:
-        if find_spec(name) is None:
-            raise UserError(f"{name} is not here: pip install {INSTALL[name]}")
+        if any(find_spec(told.split()[-1]) is None for told in INSTALL[name]):
+            ways = " && ".join(f"pip install {told}" for told in INSTALL[name])
+            raise UserError(f"{name} is not here: {ways}")

@@ -4,7 +4,8 @@ neighbours."""
 from math import prod
 
 from explore.onnx_model.onnx_graph import Kind
-from explore.operators.program_text import flat, number, permuted, under
+from explore.operators.layouts import Layout
+from explore.operators.program_text import flat, number, permuted, shaped, under
 from explore.operators.rearrangements import _axes, _axis
 from explore.operators.site import Site, Step
 
@@ -27,7 +28,7 @@ def softmax(site: Site) -> Step:
     axis = _axis(site, int(site.attribute("axis", -1 if newer else 1)), rank)
     f = "softmax_of" if site.node.operator == "Softmax" else "log_softmax_of"
     inner = prod(x.shape[axis + 1 :]) if newer else 1
-    if x.last or site.last:
+    if {x.layout, site.layout} != {Layout.ONNX}:
         return _nested(site, f, axis, newer)
     n = x.shape[axis] if newer else prod(x.shape[axis:])
     outer = x.kind.elements // (n * inner)
@@ -42,14 +43,14 @@ def softmax(site: Site) -> Step:
 
 
 def _nested(site: Site, f: str, axis: int, newer: bool) -> Step:
-    """The step of a softmax, by the function f, along one axis, where the input or the result has
-    its channels last. An older opset (not `newer`) takes all axes from `axis` on together: Refused
-    unless that is a single axis."""
+    """The step of a softmax, by the function f, along one axis, where the input or the result does
+    not lie in ONNX's order. An older opset (not `newer`) takes all axes from `axis` on together:
+    Refused unless that is a single axis."""
     x = site.tensor(0)
     rank = len(x.shape)
     if not newer and prod(x.shape[axis + 1 :]) > 1:
         raise site.refused(
-            "expected one axis, found several, of a tensor that is stored with its channels last"
+            "expected one axis, found several, of a tensor that does not lie in ONNX's order"
         )
     order = (*(a for a in range(rank) if a != axis), axis)
     e = site.arranged(0, order)
@@ -73,16 +74,14 @@ def reduction(site: Site) -> Step:
     keep = bool(site.attribute("keepdims", 1))
     shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape) if keep or a not in axes)
     kind = Kind("float32", shape)
-    if site.last and prod(shape[2:]) > 1:
-        raise site.refused(
-            "expected a result whose channels lie where ONNX has them, found that they are to lie "
-            "last"
-        )
     if not kept:
         return site.as_stored(
             kind, f"map(all -> {f}({flat('all', rank)}), split({x.shape[0]}, {e}))"
         )
-    return site.as_stored(kind, under(len(kept), lambda all: f"{f}({flat(all, len(axes))})", e))
+    e = under(len(kept), lambda all: f"{f}({flat(all, len(axes))})", e)
+    if site.layout.as_onnx(shape):
+        return site.as_stored(kind, e)
+    return site.step(kind, shaped(flat(e, len(kept)), shape))
 
 
 def local_response(site: Site) -> Step:

@@ -62,20 +62,18 @@ def _way(groups: int, depthwise: bool, rank: int) -> str:
 def _with_another(site: Site, parts: tuple[str, Windows, str, str, str], kind: Kind) -> Step:
     """The step of a convolution to whose result another tensor (input 3) is added before the node's
     epilogue is applied. `parts` are the convolution's: the epilogue, the windows, the kernels, the
-    biases and the image. If the other tensor is stored in the result's order, the step can also be
+    biases and the image. If the other tensor has the result's layout, the step can also be
     taken in two parts: the convolution, then the sum."""
     f, windows, kernels, biases, image = parts
     x, other, rank = site.tensor(0), site.tensor(3), windows.rank
     alone = tuple(site.parameters)
     added, many = image_text(site, 3)
-    three = "3d" if rank == 3 else ""
     taken = f"{windows.taps}, {windows.text}, {kernels}, {biases}"
 
     def both(one: str, more: str) -> str:
-        padded = windows.padded(one if x.last else f"to_last{three}({one})", "0.0")
-        more = more if other.last else f"to_last{three}({more})"
-        e = f"conv{rank}d_and({f}, {taken}, {more}, {padded})"
-        return e if site.last else f"to_first{three}({e})"
+        padded = windows.padded(x.layout.pixels(one, rank), "0.0")
+        more = other.layout.pixels(more, rank)
+        return site.layout.image(f"conv{rank}d_and({f}, {taken}, {more}, {padded})", rank)
 
     def first(one: str) -> str:
         return f"conv{rank}d({IDENTITY}, {taken}, {windows.padded(one, '0.0')})"
@@ -84,9 +82,9 @@ def _with_another(site: Site, parts: tuple[str, Windows, str, str, str], kind: K
     if many:
         e = f"map((one, more) -> {both('one', 'more')}, zip({image}, {added}))"
     step = site.as_stored(kind, e)
-    if other.last != site.last:
+    if other.layout is not site.layout:
         return step
-    made = Step(kind, site.last, alone, over_images(site, image, many, rank, first))
+    made = Step(kind, site.layout, alone, over_images(site, image, many, rank, first))
     return replace(step, parts=(made, _sum(site, f, kind)))
 
 
@@ -101,7 +99,7 @@ def _sum(site: Site, f: str, kind: Kind) -> Step:
     given = replace(site.parameters[-1], type=flat)
     sums = Parameter(SUMS, flat, "")
     body = f"map((a, b) -> let y = a + b\n{f.removeprefix('y -> ')}, zip({SUMS}, {given.name}))"
-    return Step(kind, site.last, (sums, given), body)
+    return Step(kind, site.layout, (sums, given), body)
 
 
 def weights_text(site: Site, n: int, groups: int, depthwise: bool = False) -> str:

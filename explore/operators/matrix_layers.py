@@ -4,6 +4,7 @@ import numpy as np
 
 from explore.onnx_model.onnx_graph import Array, Kind
 from explore.operators.convolution_layers import epilogue
+from explore.operators.layouts import Layout
 from explore.operators.program_text import number
 from explore.operators.site import Site, Step
 
@@ -147,20 +148,16 @@ def matrices_text(site: Site, n: int, each: int, shape: tuple[int, int]) -> str:
     `each` such matrices."""
     t = site.tensor(n)
     dims = shape if each == 1 else (each, *shape)
-    if t.last:
+    if t.layout is not Layout.ONNX:
         raise site.refused(
-            "expected a tensor that lies as ONNX has it, found one with its channels last"
+            f"expected a tensor that lies as ONNX has it, found one {t.layout.value}"
         )
     given = t.name if t.array is None else t.array.reshape(dims)
     return site.parameter(t.kind.dtype, dims, given)
 
 
 def _as_it_lies(site: Site, kind: Kind, e: str) -> Step:
-    """The step of e, whose numbers are in ONNX's order; Refused if the result shall have its
-    channels last."""
-    if site.last:
-        raise site.refused(
-            "expected a result whose channels lie where ONNX has them, found that they are to lie "
-            "last"
-        )
+    """The step of e, whose numbers are in ONNX's order; Refused if the result shall have another
+    layout."""
+    site.demand_onnx_order()
     return site.as_stored(kind, e)

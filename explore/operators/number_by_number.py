@@ -9,7 +9,7 @@ import numpy as np
 
 from explore.onnx_model.onnx_graph import Kind
 from explore.operators.activations import ACTIVATIONS, IDENTITY, clipped, function_of
-from explore.operators.program_text import Order, channels_last, literal, number, permuted
+from explore.operators.program_text import channels_last, literal, number
 from explore.operators.site import Site, Step, Tensor
 
 Text = Callable[[Sequence[str]], str]
@@ -138,11 +138,10 @@ def over_tensors(site: Site, tensors: Sequence[Tensor], of: Text, dtype: str) ->
         raise site.refused(
             f"expected shapes that can be broadcast to one, found {shapes}"
         ) from error
-    rank = len(shape)
-    order = channels_last(rank) if site.last else tuple(range(rank))
-    operands = [_operand(site, t, order, rank) for t in tensors]
+    operands = [_operand(site, t, len(shape)) for t in tensors]
     kind = Kind(dtype, tuple(int(n) for n in shape))
-    if any(o.view for o in operands):
+    rank = len(site.layout.stored(shape))
+    if any(o.turned for o in operands):
         axes = [(axis, axis + 1) for axis in range(rank)]
     else:
         axes = _merged([o.dims for o in operands if o.dims is not None], rank)
@@ -157,13 +156,12 @@ def over_tensors(site: Site, tensors: Sequence[Tensor], of: Text, dtype: str) ->
 @dataclass(frozen=True, slots=True)
 class _Operand:
     """An operand of a function that is applied number by number: a single number (`dims` is None),
-    or a tensor with its sizes in the order in which the result's axes are stored. `view` brings the
-    axes from the order in which the operand is stored to that of the result (None: they are the
-    same)."""
+    or a tensor with its sizes in the order in which the result's axes lie. It is `turned` if it
+    lies in another layout than the result."""
 
     tensor: Tensor
     dims: tuple[int, ...] | None  # None: one number, written in the program
-    view: Order | None = None  # the order of its axes, where it is stored in another one
+    turned: bool = False
 
     def named(self, site: Site, axes: Sequence[tuple[int, int]]) -> "tuple[str, tuple[int, ...]]":
         """The text of the operand, and its sizes along `axes`, each a range of axes that are
@@ -172,32 +170,32 @@ class _Operand:
         if self.dims is None:
             assert t.array is not None
             return literal(t.array), ()
-        if self.view is not None:
-            return permuted(site.parameter(t.kind.dtype, t.stored, t.name), self.view), self.dims
+        if self.turned:
+            e, rank = site.parameter(t.kind.dtype, t.stored, t.name), len(t.shape)
+            order = channels_last(rank)
+            return site.layout.laid(t.layout.read(e, rank, order), rank, order), self.dims
         dims = tuple(int(np.prod(self.dims[a:b])) for a, b in axes)
         given = t.name if t.array is None else t.array
         return site.parameter(t.kind.dtype, dims, given), dims
 
 
-def _operand(site: Site, t: Tensor, order: Order, rank: int) -> _Operand:
-    """The tensor t as an operand, with the result's number of axes (`rank`) in the result's
-    `order`."""
+def _operand(site: Site, t: Tensor, rank: int) -> _Operand:
+    """The tensor t as an operand, with the result's number of axes (`rank`)."""
     if t.array is not None and t.kind.elements == 1:
         return _Operand(t, None)
     shape = (*(1,) * (rank - len(t.shape)), *t.shape)
-    dims = tuple(shape[axis] for axis in order)
+    dims = site.layout.stored(shape)
     if t.array is not None:
-        array = np.transpose(t.array.reshape(shape), order)
+        array = site.layout.lies(t.array.reshape(shape))
         return _Operand(Tensor(t.name, Kind.of(array), array=array), dims)
-    if t.last == site.last or sum(n > 1 for n in shape[1:]) < 2:
-        return _Operand(t, dims)
-    if t.last and len(t.shape) < rank:
+    if len(t.shape) < rank and not t.layout.as_onnx(t.shape):
         raise site.refused(
             f"expected a tensor of {rank} axes, as another has, found {len(t.shape)} in "
-            f"'{t.name}', which is stored with its channels last"
+            f"'{t.name}', which lies {t.layout.value}"
         )
-    full = Tensor(t.name, Kind(t.kind.dtype, shape), t.last)
-    return _Operand(full, dims, tuple(full.order.index(axis) for axis in order))
+    full = Tensor(t.name, Kind(t.kind.dtype, shape), t.layout)
+    alike = t.layout.as_onnx(shape) and site.layout.as_onnx(shape)
+    return _Operand(full, dims, turned=t.layout is not site.layout and not alike)
 
 
 def _merged(every: Sequence[tuple[int, ...]], rank: int) -> list[tuple[int, int]]:

@@ -6,8 +6,9 @@ from math import prod
 import numpy as np
 
 from explore.onnx_model.onnx_graph import Array, Kind
+from explore.operators.layouts import Layout
 from explore.operators.program_text import number
-from explore.operators.site import Site, Step
+from explore.operators.site import Site, Step, Tensor
 from explore.operators.window_places import Windows, image_text, over_images, windows_of
 
 LOWEST = {"float32": float("-inf"), "int8": -128, "uint8": 0}
@@ -103,13 +104,22 @@ def global_pool(site: Site) -> Step:
     x = site.tensor(0)
     batch, c, *spatial = x.shape
     many = batch > 1
-    dims = [prod(spatial), c] if x.last else [c, prod(spatial)]
-    e = site.parameter("float32", [batch, *dims] if many else dims, x.name)
+    stored = x.layout.stored((batch, c, prod(spatial)))
+    e = site.parameter("float32", stored if many else stored[1:], x.name)
     f = "average" if site.node.operator == "GlobalAveragePool" else "maximum"
 
     def one(image: str) -> str:
-        channels = f"transpose({image})" if x.last else image
-        return f"map(channel -> {f}(channel), {channels})"
+        return f"map(channel -> {f}(channel), {_channels(x, image)})"
 
     kind = Kind("float32", (batch, c, *(1 for _ in spatial)))
     return site.as_stored(kind, f"map(one -> {one('one')}, {e})" if many else one(e))
+
+
+def _channels(x: Tensor, image: str) -> str:
+    """The text of the channels, each a list, of one image of x, whose dimensions count as one."""
+    match x.layout:
+        case Layout.LAST:
+            return f"transpose({image})"
+        case Layout.BLOCKS:
+            return f"join(map(block -> transpose(block), {image}))"
+    return image

@@ -273,11 +273,7 @@ def _product(
     zero = _one(site, left_zero, a.kind.dtype)
     zeros = each_text(site, right_zero, n, 1, b.kind.dtype)
     f, scales = made
-    if site.last:
-        raise site.refused(
-            "expected a result whose channels lie where ONNX has them, found that they are to lie "
-            "last"
-        )
+    site.demand_onnx_order()
 
     def one(p: str, q: str) -> str:
         return f"whole_product({f}, {zero}, {p}, transpose({q}), {zeros}, {scales or zeros})"

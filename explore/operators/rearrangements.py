@@ -12,6 +12,7 @@ import numpy as np
 
 from explore.onnx_model.fold_constants import reshaped
 from explore.onnx_model.onnx_graph import Kind
+from explore.operators.layouts import BLOCK, Layout
 from explore.operators.program_text import flat, number, shaped, under
 from explore.operators.site import Site, Step, Tensor
 
@@ -33,24 +34,20 @@ def _as_it_is(site: Site, kind: Kind) -> Step:
     without a program if they are also stored in that order."""
     x = site.tensor(0)
     same = kind.shape == x.shape
-    if (same and x.last == site.last) or (
-        _ordered(x.shape, x.last) and _ordered(kind.shape, site.last)
+    if (same and x.layout is site.layout) or (
+        x.layout.as_onnx(x.shape) and site.layout.as_onnx(kind.shape)
     ):
         given = x.name if x.array is None else x.array
         e = site.parameter(x.kind.dtype, (x.kind.elements,), given)
         return Step(
-            kind, site.last, tuple(site.parameters), "" if x.array is None else f"map(a -> a, {e})"
+            kind,
+            site.layout,
+            tuple(site.parameters),
+            "" if x.array is None else f"map(a -> a, {e})",
         )
     if same:
         return site.step(kind, site.logical(0))
     return site.step(kind, shaped(flat(site.logical(0), len(x.shape)), kind.shape or (1,)))
-
-
-def _ordered(shape: Sequence[int], last: bool) -> bool:
-    """True if the numbers of a tensor of this shape are stored in ONNX's order: always, unless its
-    channels are stored last (`last`); in that case only if it has a single channel, or a single
-    number for each channel."""
-    return not last or shape[1] == 1 or prod(shape[2:]) == 1
 
 
 def reshape(site: Site) -> Step:
@@ -143,28 +140,37 @@ def concatenated(site: Site) -> Step:
             )
     size = sum(t.shape[axis] for t in tensors)
     kind = Kind(first.kind.dtype, (*first.shape[:axis], size, *first.shape[axis + 1 :]))
-    like = Tensor("", kind, site.last)
-    place = like.order.index(axis)
-    outer, inner = prod(like.stored[:place]), prod(like.stored[place + 1 :])
-    if any(t.array is None and t.last != site.last and prod(t.shape[2:]) > 1 for t in tensors):
+    place = site.layout.place(axis, rank)
+    stored = site.layout.stored(kind.shape)
+    outer, inner = prod(stored[:place]), prod(stored[place + 1 :])
+    if any(_turned(t, site.layout) for t in tensors):
         return site.step(kind, _joined(axis, [site.logical(n) for n in range(len(tensors))]))
-    parts = [_part(site, t, like, (outer, t.shape[axis] * inner)) for t in tensors]
+    each = [site.layout.stored(t.shape)[place] * inner for t in tensors]
+    parts = [_part(site, t, (outer, n)) for t, n in zip(tensors, each, strict=True)]
     if len(parts) == 1:
         return site.as_stored(
             kind, under(0 if outer == 1 else 1, lambda e: f"map(a -> a, {e})", parts[0])
         )
-    lengths = tuple(t.shape[axis] * inner for t in tensors)
     step = site.as_stored(kind, _joined(0 if outer == 1 else 1, parts))
-    return replace(step, lengths=lengths)
+    return replace(step, lengths=tuple(each))
 
 
-def _part(site: Site, t: Tensor, like: Tensor, dims: tuple[int, int]) -> str:
+def _turned(t: Tensor, layout: Layout) -> bool:
+    """True if the numbers of an input of a `Concat` do not lie as they do in a result in this
+    layout."""
+    if layout is Layout.BLOCKS:
+        return t.layout is not layout if t.array is None else t.shape[1] % BLOCK > 0
+    alike = t.layout.as_onnx(t.shape) and layout.as_onnx(t.shape)
+    return t.array is None and t.layout is not layout and not alike
+
+
+def _part(site: Site, t: Tensor, dims: tuple[int, int]) -> str:
     """The text of the input t of a `Concat`, as one list or a list of lists with the sizes `dims`,
-    in the order in which the result `like` is stored."""
+    in the order in which the result's axes lie."""
     shape = dims if dims[0] > 1 else dims[1:]
     if t.array is None:
         return site.parameter(t.kind.dtype, shape, t.name)
-    return site.constant(np.transpose(t.array, like.order).reshape(shape))
+    return site.constant(site.layout.lies(t.array).reshape(shape))
 
 
 def _joined(depth: int, parts: Sequence[str]) -> str:

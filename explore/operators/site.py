@@ -10,15 +10,8 @@ from typing import Any
 import numpy as np
 
 from explore.onnx_model.onnx_graph import Array, Kind, Node
-from explore.operators.program_text import (
-    NAME,
-    Order,
-    array_type,
-    channels_last,
-    inverse,
-    permuted,
-    with_helpers,
-)
+from explore.operators.layouts import Layout
+from explore.operators.program_text import NAME, Order, array_type, with_helpers
 from ir.errors import Unsupported, UserError
 
 AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")  # the usual one first
@@ -26,12 +19,12 @@ AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")  # the usual one fir
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor that a node reads. A constant has an `array`; another tensor is stored in ONNX's
-    order or, with `last`, with its channels at the end."""
+    """A tensor that a node reads. A constant has an `array`, which is in ONNX's order; another
+    tensor lies in a layout."""
 
     name: str
     kind: Kind
-    last: bool = False
+    layout: Layout = Layout.ONNX
     array: Array | None = None
 
     @property
@@ -39,19 +32,13 @@ class Tensor:
         return self.kind.shape
 
     @property
-    def order(self) -> Order:
-        """The axes in the order in which they are stored."""
-        rank = len(self.shape)
-        return channels_last(rank) if self.last else tuple(range(rank))
-
-    @property
     def stored(self) -> tuple[int, ...]:
-        """The sizes in the order in which they are stored."""
-        return tuple(self.shape[axis] for axis in self.order)
+        """The sizes in the order in which the axes lie."""
+        return self.layout.stored(self.shape)
 
     def in_onnx_order(self, numbers: Array) -> Array:
-        """The tensor's numbers, given as they are stored, as an array of its shape."""
-        return np.transpose(numbers.reshape(self.stored), inverse(self.order))
+        """The tensor's numbers, given as they lie, as an array of its shape."""
+        return self.layout.in_onnx_order(numbers, self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +61,7 @@ class Step:
     numbers each parameter gives to a row of the result, one parameter after the other."""
 
     kind: Kind
-    last: bool
+    layout: Layout
     parameters: tuple[Parameter, ...]
     body: str
     parts: "tuple[Step, ...]" = ()
@@ -93,13 +80,13 @@ def _declared(p: Parameter) -> str:
 
 @dataclass(slots=True)
 class Site:
-    """A node, the tensors that it reads (None: an optional input that is missing), whether its
-    result shall have its channels last, and the parameters of its program so far."""
+    """A node, the tensors that it reads (None: an optional input that is missing), the layout that
+    its result shall have, and the parameters of its program so far."""
 
     node: Node
     opset: int
     inputs: Sequence[Tensor | None]
-    last: bool
+    layout: Layout
     parameters: list[Parameter] = field(default_factory=list)
 
     def has(self, n: int) -> bool:
@@ -169,7 +156,7 @@ class Site:
         return name
 
     def stored(self, n: int) -> str:
-        """The text of input n with its axes in the order in which they are stored."""
+        """The text of input n as it lies."""
         x = self.tensor(n)
         if x.array is not None:
             return self.parameter(x.kind.dtype, x.shape, x.array)
@@ -177,23 +164,20 @@ class Site:
 
     def logical(self, n: int) -> str:
         """The text of input n with its axes in ONNX's order."""
-        x = self.tensor(n)
-        return permuted(
-            self.stored(n), inverse(x.order) if x.array is None else tuple(range(len(x.shape)))
-        )
+        rank = len(self.tensor(n).shape)
+        return self.tensor(n).layout.read(self.stored(n), rank, tuple(range(rank)))
 
     def constant(self, array: Array) -> str:
         """The text of a new parameter that is given this constant array."""
         return self.parameter(array.dtype.name, array.shape, array)
 
-    def arranged(self, n: int, order: Order, dims: Sequence[int] | None = None) -> str:
-        """The text of input n with its axes in this order, whatever order it is stored in; a
-        constant is laid out anew in this order."""
+    def arranged(self, n: int, order: Order) -> str:
+        """The text of input n with its axes in this order, whatever layout it has; a constant is
+        laid out anew in this order."""
         x = self.tensor(n)
         if x.array is not None:
             return self.constant(np.transpose(x.array, order))
-        now = x.order
-        return permuted(self.stored(n), tuple(now.index(axis) for axis in order))
+        return x.layout.read(self.stored(n), len(x.shape), order)
 
     # ---- what programs make
 
@@ -201,12 +185,16 @@ class Site:
         """The step whose result is e, an array with its axes in this order (None: in ONNX's order);
         the step stores it as the site asks."""
         rank = len(kind.shape)
-        wanted = channels_last(rank) if self.last else tuple(range(rank))
-        now = order or tuple(range(rank))
-        view = permuted(e, tuple(now.index(axis) for axis in wanted))
-        return Step(kind, self.last, tuple(self.parameters), view)
+        return self.as_stored(kind, self.layout.laid(e, rank, order or tuple(range(rank))))
 
     def as_stored(self, kind: Kind, e: str) -> Step:
-        """The step whose result is e, an array with its axes already in the order in which the site
-        asks to store them."""
-        return Step(kind, self.last, tuple(self.parameters), e)
+        """The step whose result is e, an array that lies already as the site asks."""
+        return Step(kind, self.layout, tuple(self.parameters), e)
+
+    def demand_onnx_order(self) -> None:
+        """Refuse the node if its result is to lie in another layout than ONNX's."""
+        if self.layout is not Layout.ONNX:
+            raise self.refused(
+                "expected a result that lies as ONNX has it, found that it is to lie "
+                f"{self.layout.value}"
+            )

@@ -123,25 +123,19 @@ def _pads(
 
 def image_text(site: Site, n: int) -> tuple[str, bool]:
     """A pair: the text of input n as an image, and True if there are several images, along the
-    first axis. An image is rows of pixels of channels, or channels of rows, as it is stored; a list
-    becomes an image of one row."""
+    first axis. An image has its axes as they lie; a list becomes an image of one row."""
     x = site.tensor(n)
-    batch, channels, *spatial = x.shape
-    dims = [1, *spatial] if len(spatial) == 1 else spatial
-    stored = [*dims, channels] if x.last else [channels, *dims]
-    many = batch > 1
-    e = site.parameter(x.kind.dtype, [batch, *stored] if many else stored, x.name)
-    return e, many
+    shape = (*x.shape[:2], 1, *x.shape[2:]) if len(x.shape) == 3 else x.shape
+    stored = x.layout.stored(shape)
+    many = shape[0] > 1
+    return site.parameter(x.kind.dtype, stored if many else stored[1:], x.name), many
 
 
 def over_images(site: Site, e: str, many: bool, rank: int, f: Callable[[str], str]) -> str:
     """The text of f applied to the image e of `rank` dimensions, or (`many`) to each of several; f
     takes and gives channels last, and the result is stored as the site asks."""
-    x = site.tensor(0)
-    three = "3d" if rank == 3 else ""
 
     def one(image: str) -> str:
-        made = f(image if x.last else f"to_last{three}({image})")
-        return made if site.last else f"to_first{three}({made})"
+        return site.layout.image(f(site.tensor(0).layout.pixels(image, rank)), rank)
 
     return f"map(one -> {one('one')}, {e})" if many else one(e)

@@ -1,7 +1,7 @@
 """Tests of the layouts of tensors between layers: any of them mean the same, and the choice among
 them is exact."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -15,9 +15,11 @@ from explore.network_choice.find_options import Options, estimated
 from explore.network_graph.arranged_layers import arranged, copies_of
 from explore.network_graph.interpret_network import interpreted
 from explore.network_graph.layer_layouts import layers_in_layouts
-from explore.network_graph.network_layers import Layer, Layers, layers_of
+from explore.network_graph.network_layers import Change, Layer, Layers, layers_of
 from explore.networks.network import Network
+from explore.networks.network_tables import memory_lines
 from explore.onnx_model.read_model import read_model
+from explore.operators.layouts import Layout
 from explore.run.target import target_of
 from tests.support.onnx_models import Array, classifier, expected, model, whole
 
@@ -35,41 +37,120 @@ def small(device: Device, session: Session) -> Found:
         make("Concat", ["a", "b"], ["d"], axis=1),
         make("Relu", ["d"], ["y"]),
     ]
-    weights = {"w": whole(random, 4, 2, 3, 3)}
+    weights = {"w": whole(random, 32, 2, 3, 3)}
     made = model(nodes, {"x": [1, 2, 8, 8]}, ["y"], weights)
     layers = layers_in_layouts(read_model(made))
     target = target_of(device, None, ())
     return made, layers, estimated(layers, target, session, lambda number, options: None)
 
 
-def mismatched(ways: Sequence[Layer], layers: Layers) -> set[str] | None:
-    """The tensors that some layer reads in another layout than that in which they are made; None if
-    the makers of one tensor do not agree."""
-    made = dict.fromkeys(layers.inputs, False)
+def needed(ways: Sequence[Layer], layers: Layers) -> list[Change] | None:
+    """The copies of tensors that some layer reads in another layout than that in which they are
+    made; None if the makers of one tensor do not agree."""
+    made = dict.fromkeys(layers.inputs, Layout.ONNX)
     for way in ways:
-        if made.setdefault(way.output, way.layouts.get(way.output, False)) != way.layouts.get(
-            way.output, False
-        ):
+        layout = way.layouts.get(way.output, Layout.ONNX)
+        if made.setdefault(way.output, layout) is not layout:
             return None
-    read = [(t, last) for way in ways for t, last in way.layouts.items() if t != way.output]
-    return {t for t, last in read if made[t] != last}
+    read = [(t, x) for way in ways for t, x in way.layouts.items() if t != way.output]
+    return list(dict.fromkeys(Change(t, made[t], x) for t, x in read if made[t] is not x))
 
 
-def test_layers_mean_the_same_in_any_layouts() -> None:
+def of_wide_images(random: np.random.Generator) -> object:
+    """A model of every kind of layer that reads or makes 32 or 48 channels: convolutions (with
+    groups, transposed, with another tensor added), pools, sums that are broadcast, an activation,
+    concatenations, a part, padding, repeated pixels, a softmax, and a pool over whole images."""
+    make = helper.make_node
+    nodes = [
+        make("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1]),
+        make("MaxPool", ["a"], ["b"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+        make("Conv", ["b", "u"], ["c0"], pads=[1, 1, 1, 1], group=32),
+        make("Add", ["c0", "a"], ["c"]),
+        make("Conv", ["c", "v"], ["d0"], group=2),
+        make("Add", ["d0", "b"], ["d1"]),
+        make("Relu", ["d1"], ["d"]),
+        make("Add", ["d", "each"], ["e0"]),
+        make("Mul", ["e0", "plane"], ["e"]),
+        make("Slice", ["e", "from", "to", "axes"], ["f"]),
+        make("Concat", ["f", "e", "more"], ["g"], axis=1),
+        make("Pad", ["g", "amounts"], ["h"]),
+        make("ConvTranspose", ["h", "t"], ["i"], strides=[2, 2]),
+        make("AveragePool", ["i"], ["j"], kernel_shape=[2, 2], strides=[2, 2]),
+        make("Resize", ["j", "", "scales"], ["k"], mode="nearest"),
+        make("ReduceMax", ["k"], ["l"], axes=[2], keepdims=1),
+        make("Sub", ["k", "l"], ["m"]),
+        make("GlobalAveragePool", ["m"], ["n"]),
+        make("Flatten", ["n"], ["y"]),
+    ]
+    weights = {
+        "w": whole(random, 32, 3, 3, 3),
+        "u": whole(random, 32, 1, 3, 3),
+        "v": whole(random, 32, 16, 1, 1),
+        "each": whole(random, 1, 32, 1, 1),
+        "plane": whole(random, 1, 1, 5, 6),
+        "from": np.array([8], np.int64),
+        "to": np.array([24], np.int64),
+        "axes": np.array([1], np.int64),
+        "more": whole(random, 1, 16, 5, 6),
+        "amounts": np.array([0, 0, 1, 0, 0, 0, 0, 1], np.int64),
+        "t": whole(random, 64, 48, 2, 2),
+        "scales": np.array([1, 1, 2, 1], np.float32),
+    }
+    return model(nodes, {"x": [1, 3, 5, 6]}, ["y"], weights)
+
+
+def of_lists_and_volumes(random: np.random.Generator) -> object:
+    """A model of convolutions and pools in one dimension, of two images, whose results become
+    volumes."""
+    make = helper.make_node
+    nodes = [
+        make("Conv", ["x", "w"], ["a"], pads=[1, 1]),
+        make("MaxPool", ["a"], ["b"], kernel_shape=[2]),
+        make("Softmax", ["b"], ["c0"], axis=1),
+        make("Mul", ["c0", "zero"], ["c1"]),
+        make("Add", ["c1", "b"], ["c"]),
+        make("Reshape", ["c", "sizes"], ["d"]),
+        make("Conv", ["d", "v"], ["e"], pads=[0, 1, 0, 0, 1, 0]),
+        make("Clip", ["e", "low", "high"], ["f0"]),
+        make("Mul", ["f0", "zero"], ["f1"]),
+        make("Add", ["f1", "e"], ["y"]),
+    ]
+    weights = {
+        "w": whole(random, 48, 3, 3),
+        "zero": np.zeros(1, np.float32),
+        "low": np.array(-3.0, np.float32),
+        "high": np.array(5.0, np.float32),
+        "sizes": np.array([2, 48, 2, 2, 3], np.int64),
+        "v": whole(random, 32, 48, 1, 3, 1),
+    }
+    return model(nodes, {"x": [2, 3, 13]}, ["y"], weights)
+
+
+@pytest.mark.parametrize(
+    ("made_of", "shape", "layouts"),
+    [
+        (classifier, (1, 3, 9, 7), {Layout.ONNX, Layout.LAST}),
+        (of_wide_images, (1, 3, 5, 6), {*Layout}),
+        (of_lists_and_volumes, (2, 3, 13), {*Layout}),
+    ],
+)
+def test_layers_mean_the_same_in_any_layouts(
+    made_of: Callable[[np.random.Generator], object], shape: tuple[int, ...], layouts: set[Layout]
+) -> None:
     random = np.random.default_rng()
-    made, x = classifier(random), whole(random, 1, 3, 9, 7)
+    made, x = made_of(random), whole(random, *shape)
     layers = layers_in_layouts(read_model(made))
     (right,) = expected(made, {"x": x})
-    met = set[bool]()
-    for _ in range(6):
+    met = set[Layout]()
+    for _ in range(8):
         ways = [layer.ways[random.integers(len(layer.ways))] for layer in layers.layers]
-        copied = mismatched(ways, layers)
+        copied = needed(ways, layers)
         assert copied is not None
-        several = arranged(layers, ways, sorted(copied))
+        several = arranged(layers, ways, copied)
         assert len(copies_of(several)) == len(copied)
-        np.testing.assert_array_equal(interpreted(several, {"x": x})["y"], right)
-        met |= {t.last for t in several.tensors.values()}
-    assert met == {False, True}
+        np.testing.assert_allclose(interpreted(several, {"x": x})["y"], right, rtol=1e-6)
+        met |= {t.layout for t in several.tensors.values()}
+    assert met == layouts
 
 
 def test_the_usual_layouts_are_those_of_a_network_without_others() -> None:
@@ -78,8 +159,8 @@ def test_the_usual_layouts_are_those_of_a_network_without_others() -> None:
     assert both.texts[: len(usual.texts)] == usual.texts
     assert [x.program for x in both.layers] == [x.program for x in usual.layers]
     again = arranged(both, both.layers, ())
-    assert {n: t.last for n, t in again.tensors.items()} == {
-        n: t.last for n, t in usual.tensors.items()
+    assert {n: t.layout for n, t in again.tensors.items()} == {
+        n: t.layout for n, t in usual.tensors.items()
     }
 
 
@@ -92,13 +173,11 @@ def every_choice(chooser: Chooser) -> list[tuple[float, int]]:
     """The time and the bytes of each choice of offers, with the copies that it needs."""
     found = []
     for ways in product(*chooser.offers):
-        copied = mismatched([x.way for x in ways], chooser.layers)
+        copied = needed([x.way for x in ways], chooser.layers)
         if copied is None:
             continue
         numbers = [list(each).index(x) for each, x in zip(chooser.offers, ways, strict=True)]
-        made = arranged(chooser.layers, [x.way for x in ways], sorted(copied))
-        lasts = {name: made.tensors[name].last for name in copied}
-        copies = {t: chooser.programme.changes[t, not last][0] for t, last in lasts.items()}
+        copies = {change: chooser.programme.changes[change][0] for change in copied}
         choice = chooser._choice_of(numbers, copies)
         found.append((choice.time_ns, choice.memory_bytes))
     return found
@@ -136,8 +215,8 @@ def test_a_layer_that_is_fastest_in_another_layout_gets_a_copy_and_runs(
         for layer in layers.layers
         for way in layer.ways
         if "c" not in dict(way.tensors).values()
-        or way.layouts == {"c": False, "a": True}
-        or way.layouts == {"c": True, "b": True}
+        or way.layouts == {"c": Layout.ONNX, "a": Layout.LAST}
+        or way.layouts == {"c": Layout.LAST, "b": Layout.LAST}
     }
     fast |= {*layers.changes.values()}
     slow = [
@@ -146,6 +225,7 @@ def test_a_layer_that_is_fastest_in_another_layout_gets_a_copy_and_runs(
     ]
     fastest = Chooser.of(layers, slow).fastest()
     assert len(copies_of(fastest.layers)) == 1
+    assert "; 1 layer to copy into another" in memory_lines(fastest)[-1]
     np.testing.assert_array_equal(ran(fastest, session, x), right)
     least = Chooser.of(layers, slow).least()
     np.testing.assert_array_equal(ran(least, session, x), right)
