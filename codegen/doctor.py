@@ -14,15 +14,20 @@ from codegen.runtime.results import Tried
 from ir.command import command_parser
 
 
-def main(argv: Sequence[str], instructions_of: Callable[[Device], Sequence[Tried]]) -> int:
+def main(argv: Sequence[str], instructions_of: Callable[[Device, bool], Sequence[Tried]]) -> int:
     """The exit status of the command: 0 if a device works, else 1. It lists the devices and, for
-    each, the instructions that `instructions_of` finds by a trial."""
+    each, the instructions that `instructions_of` finds by a trial, emulated ones only if asked."""
     parser = command_parser("devices", __doc__)
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
-    as_json = parser.parse_args(argv).json
+    parser.add_argument(
+        "--emulated",
+        action="store_true",
+        help="try instructions that are emulated, too, which takes a minute",
+    )
+    given = parser.parse_args(argv)
     found = devices(fresh=True)
-    have = {device.index: instructions_of(device) for device in working(found)}
-    print(as_lines(found, have) if as_json else report(found, have), end="" if as_json else "\n")
+    have = {d.index: instructions_of(d, given.emulated) for d in working(found)}
+    print(as_lines(found, have) if given.json else report(found, have), end="\n" * (not given.json))
     return 0 if working(found) else 1
 
 

@@ -38,19 +38,19 @@ from ir.meaning.inputs import random_inputs
 from ir.meaning.interpret import evaluate
 
 
-def instructions_of(device: Device) -> tuple[Tried, ...]:
-    """The instructions of the table that a device carries out, found by trial."""
+def instructions_of(device: Device, emulated: bool = True) -> tuple[Tried, ...]:
+    """The instructions of the table that a device carries out, found by trial: those that it really
+    has and, if `emulated`, those that a kernel's text emulates there."""
     session = open_device(device)
-    return tuple(tried for entry in TABLE.values() for tried in _tried(session, entry))
+    entries = list(TABLE.values()) if emulated else _without_emulation(session)
+    found = tuple(tried for entry in entries for tried in _tried(session, entry))
+    return found if emulated else tuple(t for t in found if not t.emulated)
 
 
 def own_instructions(device: Device) -> tuple[str, ...]:
     """The names of the instructions of the table that a device really has, found by running
     each."""
-    session = open_device(device)
-    native = _without_emulation(session)
-    tried = (t for entry in native for t in _tried(session, entry))
-    return tuple(t.name for t in tried if not t.emulated)
+    return tuple(tried.name for tried in instructions_of(device, emulated=False))
 
 
 def _without_emulation(session: Session) -> list[Listed]:

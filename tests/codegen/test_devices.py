@@ -241,5 +241,5 @@ def test_without_a_device_there_is_no_line(
 
 def test_devices_says_whether_one_works(device: Device) -> None:
     with redirect_stdout(io.StringIO()) as out:
-        assert doctor.main(["--json"], lambda device: ()) == 0
+        assert doctor.main(["--json"], lambda device, emulated: ()) == 0
     assert any(json.loads(line)["name"] == device.name for line in out.getvalue().splitlines())
