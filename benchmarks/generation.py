@@ -106,7 +106,7 @@ def grown(found: Candidates, options: Options) -> None:
 
 def first(found: Candidates, options: Options, sample: int, target: Profile) -> list[Made]:
     """The first `sample` variants, emitted and proved, of a search that is told no times."""
-    search, state = found.search(options), builder(None, target.group_items)
+    search, state = found.search(options), builder(None, target)
     chosen: list[int] = []
     while len(chosen) < sample and (more := search.next_round()):
         chosen += more

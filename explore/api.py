@@ -75,7 +75,10 @@ def compile(
     limits = profile_of(found)
     concrete, _ = lowered_at(core, family, form, point, limits)
     made = generate(
-        concrete, max_work_group=limits.group_items, half_arithmetic=limits.half_arithmetic
+        concrete,
+        max_work_group=limits.group_items,
+        half_arithmetic=limits.half_arithmetic,
+        byte_addresses=limits.byte_addresses,
     )
     demand_proofs(made)
     names = tuple(p.var.name for p in core.params)

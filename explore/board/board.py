@@ -81,9 +81,7 @@ class Board:
             workers=options.workers,
             timeout=BUILD_LIMIT,
             stage="build",
-            setup=setup_for(
-                *(None, profile.group_items, profile.half_arithmetic, profile.byte_addresses)
-            ),
+            setup=setup_for(None, profile),
             max_memory=BUILD_MEMORY,
         )
 

@@ -14,6 +14,7 @@ from codegen.proof.verdicts import Refuted, sentence
 from codegen.runtime.devices import Device
 from codegen.runtime.results import BuildFailed
 from codegen.runtime.session import Session, open_device
+from constraints.devices import Profile
 from explore.building.bank_conflicts import bank_conflicts
 from explore.building.operations import flops
 from explore.building.traffic import chip_bytes, traffic_bytes
@@ -55,38 +56,23 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """The device that a worker builds for, and how code is generated for it: the largest
-    work-group, whether the device computes with halves (else halves become floats), and whether
-    global memory is addressed by distances in bytes. If `session` is None, plans are only made and
-    proved."""
+    """The means of building variants: a session on the device that kernels are built for (None:
+    plans are only made and proved), and the profile that code is generated for."""
 
     session: Session | None
-    max_work_group: int
-    half_arithmetic: bool = False
-    byte_addresses: bool = False
+    profile: Profile
 
 
-def builder(
-    device: Device | None,
-    max_work_group: int,
-    half_arithmetic: bool = False,
-    byte_addresses: bool = False,
-) -> Builder:
-    """The builder for a device (None: for one that is not here), with these values of its other
-    fields; each build worker makes one."""
-    session = None if device is None else open_device(device)
-    return Builder(session, max_work_group, half_arithmetic, byte_addresses)
+def builder(device: Device | None, profile: Profile) -> Builder:
+    """The builder for a device (None: for one that is not here) of this profile; each build worker
+    makes one."""
+    return Builder(None if device is None else open_device(device), profile)
 
 
-def setup_for(
-    device: Device | None,
-    max_work_group: int,
-    half_arithmetic: bool = False,
-    byte_addresses: bool = False,
-) -> "partial[Builder]":
+def setup_for(device: Device | None, profile: Profile) -> "partial[Builder]":
     """A function without arguments that calls `builder` with these arguments; a worker runs it when
     it starts."""
-    return partial(builder, device, max_work_group, half_arithmetic, byte_addresses)
+    return partial(builder, device, profile)
 
 
 def make(state: Builder, task: Task) -> Made:
@@ -96,9 +82,9 @@ def make(state: Builder, task: Task) -> Made:
         program = bound(form_program(task.program), dict(task.parameters))
         generated = generate(
             program,
-            max_work_group=state.max_work_group,
-            half_arithmetic=state.half_arithmetic,
-            byte_addresses=state.byte_addresses,
+            max_work_group=state.profile.group_items,
+            half_arithmetic=state.profile.half_arithmetic,
+            byte_addresses=state.profile.byte_addresses,
         )
     except (Unsupported, UserError, IllTyped) as error:
         return Made.without_plan(Failed("emit", str(error)))

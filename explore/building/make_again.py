@@ -60,9 +60,7 @@ def _made(task: Again) -> Plan | Failed:
         return Failed("constrain", str(error))
     if not allowed(system, dict(task.parameters)):
         return Failed("constrain", "its parameters do not satisfy the constraints of its form")
-    known = task.profile
-    builder = Builder(None, known.group_items, known.half_arithmetic, known.byte_addresses)
-    made = make(builder, Task(0, pickle.dumps(found.program), task.parameters))
+    made = make(Builder(None, task.profile), Task(0, pickle.dumps(found.program), task.parameters))
     if made.failed is not None:
         return made.failed
     assert made.plan is not None

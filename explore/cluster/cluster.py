@@ -119,8 +119,7 @@ class Cluster:
 
     def builders(self, options: Options, device: Device | None, profile: Profile) -> Workers:
         """The workers that derive forms and build variants: those that own no device."""
-        known = profile.group_items, profile.half_arithmetic, profile.byte_addresses
-        setup = partial(_builder, device, known)
+        setup = partial(_builder, device, profile)
         recipe = Recipe(work, setup, "build", BUILD_LIMIT, BUILD_MEMORY)
         return ClusterPool(self.client, self._builders, recipe, self.note)
 
@@ -163,16 +162,12 @@ class Cluster:
             ) from None
 
 
-def _builder(
-    device: Device | None, known: tuple[int, bool, bool], own: Device | None
-) -> "partial[Any]":
+def _builder(device: Device | None, profile: Profile, own: Device | None) -> "partial[Any]":
     """The setup of a builder on a machine that has the device `own`. Kernels are built for `own` if
-    it is of the same kind as `device`, the one measured on; else the builder only makes and proves
-    plans, and kernels are first built where they run. `known` tells of the device measured on: its
-    largest work-group, whether it computes with halves, and whether global memory is addressed in
-    bytes."""
+    it is of the same kind as `device`, the one measured on, which has this profile; else the
+    builder only makes and proves plans, and kernels are first built where they run."""
     same = own is not None and device is not None and kind_of(own) == kind_of(device)
-    return partial(builder, own if same else None, *known)
+    return partial(builder, own if same else None, profile)
 
 
 def _meter(

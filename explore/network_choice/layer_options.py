@@ -112,7 +112,7 @@ def _first(
 ) -> list[Option]:
     """The first candidate, in this order, that can be built (in `session`, if there is one) and
     proved, as an option; the list is empty if the first few cannot."""
-    builder = Builder(session, target.profile.group_items, target.profile.half_arithmetic)
+    builder = Builder(session, target.profile)
     for n in order[:BUILT]:
         made = make(builder, found.task(n))
         if made.failed is None and made.plan is not None:

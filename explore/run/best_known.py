@@ -154,9 +154,7 @@ class _Plans:
     def _proved(self, lowered: LoweredForm, point: Point, key: str) -> Iterator[Plan]:
         """The plan of a variant, generated, proved, and kept in the cache under a key; none if it
         cannot be generated or proved."""
-        known = self._profile
-        state = builder(None, known.group_items, known.half_arithmetic, known.byte_addresses)
-        made = make(state, Task(0, pickle.dumps(lowered.program), point))
+        made = make(builder(None, self._profile), Task(0, pickle.dumps(lowered.program), point))
         if made.failed is None and made.plan is not None:
             self._keep(key, made.plan)
             yield made.plan

@@ -78,9 +78,7 @@ def builder_pool(options: Options, device: Device | None, profile: Profile) -> W
         workers=options.workers,
         timeout=BUILD_LIMIT,
         stage="build",
-        setup=builder_setup(
-            device, profile.group_items, profile.half_arithmetic, profile.byte_addresses
-        ),
+        setup=builder_setup(device, profile),
         max_memory=BUILD_MEMORY,
     )
 

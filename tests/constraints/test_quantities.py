@@ -131,7 +131,7 @@ def test_what_is_built_has_the_groups_that_were_inferred() -> None:
     assert isinstance(found, Derived)
     pickled, largest = pickle.dumps(found.lowered.program), 0.0
     for number, variant in enumerate(found.variants):
-        made = make(setup_for(None, H200.group_items)(), Task(number, pickled, variant.parameters))
+        made = make(setup_for(None, H200)(), Task(number, pickled, variant.parameters))
         assert made.plan is not None
         assert made.failed is None
         items = dict(variant.features[-1])["group items"]

@@ -12,6 +12,7 @@ import pytest
 from codegen.plan import Kernel, Plan
 from codegen.runtime.devices import Device
 from codegen.runtime.results import KernelTime, Timing
+from constraints.devices import CPU
 from explore.building.build_variant import Made, Task, builder, make
 from explore.measure import measure_variant
 from explore.measure.measure_variant import Measure, measure, meter
@@ -94,7 +95,7 @@ def made_on(device: Device) -> Plan:
     task = Derive(program, form_named(program, "naive", ""), profile_of(device), 1, 0)
     derived = derive(task)
     assert isinstance(derived, Derived)
-    made = make(builder(device, 256), Task(0, pickle.dumps(derived.lowered.program), ()))
+    made = make(builder(device, CPU), Task(0, pickle.dumps(derived.lowered.program), ()))
     assert made.plan is not None
     return made.plan
 
