@@ -195,16 +195,18 @@ def begun(
     *,
     layouts: bool = False,
 ) -> NetworkRun:
-    """The run of a model in a folder, a new one or the one that is stored there; a UserError if the
-    stored one is of another model, or was begun with other options. `read` makes the graph of a
-    model's file, with these shapes of its inputs; with `layouts`, these are chosen, too."""
+    """The run of a model in a folder, a new one or the one that is stored there, which may go on
+    with another limit of time; a UserError if the stored one is of another model, or was begun with
+    other options. `read` makes the graph of a model's file, with these shapes of its inputs; with
+    `layouts`, these are chosen, too."""
     layers = layers_in_layouts(read(model, shapes), layouts)
     sizes = {name: tuple(shape) for name, shape in shapes.items()}
     sha256 = _sha256(model)
     run = NetworkRun(folder, model.resolve(), sha256, sizes, asked, layers, layouts=layouts)
     if (folder / FILE).exists():
         stored = _read(folder / FILE)
-        same = stored.get("sha256") == run.sha256 and stored.get("options") == _plain(asked)
+        known = asked_options.Options.from_json(stored.get("options", {}))
+        same = stored.get("sha256") == run.sha256 and _untimed(known) == _untimed(asked)
         if not same or stored.get("layouts", False) != layouts:
             raise UserError(
                 f"{folder} holds a run of another model or with other options: choose another "
@@ -257,6 +259,10 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _names(known: Mapping[str, Any]) -> list[str]:
     return [name for name in known.get("done", []) if isinstance(name, str)]
+
+
+def _untimed(asked: asked_options.Options) -> asked_options.Options:
+    return replace(asked, time_limit=None)
 
 
 def _plain(asked: asked_options.Options) -> Any:

@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from codegen.plan import Buffer, Role
@@ -18,7 +19,8 @@ from explore.network_graph.network_layers import Layers, layers_of
 from explore.networks.beside_peers import Beside
 from explore.networks.network import Network
 from explore.networks.network_report import write_network_report
-from explore.networks.network_run import NetworkRun
+from explore.networks.network_run import NetworkRun, begun
+from explore.networks.open_network import read
 from explore.networks.peer_engines import Grown
 from explore.onnx_model.read_model import read_model
 from explore.options.options import Options as Settings
@@ -171,3 +173,13 @@ def test_a_run_in_which_nothing_was_explored_says_so(
     assert run.unexplored() == [p.name for p in found[1].programs]
     with pytest.raises(UserError, match="was explored yet: give more time with --time-limit"):
         _ = run.environment
+
+
+def test_a_run_goes_on_with_another_limit_of_time_alone(tmp_path: Path) -> None:
+    file, out = tmp_path / "model.onnx", tmp_path / "run"
+    onnx.save(classifier(np.random.default_rng()), file)
+    begun(read, file, {}, Settings(time_limit=60.0), out)
+    assert begun(read, file, {}, Settings(time_limit=600.0), out).asked.time_limit == 600.0
+    for other in ({"asked": Settings(seed=1)}, {"asked": Settings(), "layouts": True}):
+        with pytest.raises(UserError, match="another model or with other options"):
+            begun(read, file, {}, folder=out, **other)
