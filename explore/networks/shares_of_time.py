@@ -28,12 +28,12 @@ def weights(layers: Layers, limits: Mapping[str, float | None]) -> list[float]:
 
 def within(asked: Options, left_s: float | None, w: float, rest: Sequence[float]) -> Options:
     """The options `asked`, changed for the search of one program of a network. When `left_s`
-    seconds are left for this program, of weight w, and for programs with the weights `rest`, it
-    gets its share of this time, and no more variants than can be tried in it. If `left_s` is None,
-    time has no limit, and nothing is changed."""
+    seconds are left for this program, of weight w, and for programs with the weights `rest`, half
+    of them are divided equally and half by weight; and no more variants are tried than can be in
+    that time. If `left_s` is None, time has no limit, and nothing is changed."""
     if left_s is None:
         return asked
-    total = w + sum(rest)
-    seconds = max(LEAST, left_s * w / total if total else left_s / (1 + len(rest)))
+    total, equal = w + sum(rest), 1 / (1 + len(rest))
+    seconds = max(LEAST, left_s / 2 * (equal + (w / total if total else equal)))
     variants = min(asked.variants, max(FEWEST, int(PACE * seconds)))
     return replace(asked, time_limit=seconds, variants=variants)

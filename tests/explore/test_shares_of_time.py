@@ -1,0 +1,36 @@
+"""Tests of the shares of a network's programs in the time of a search."""
+
+import pytest
+
+from explore.networks.shares_of_time import LEAST, within
+from explore.options.options import Options
+
+
+def shares(w: list[float], limit: float) -> list[float]:
+    """The seconds that programs of these weights get, each of which takes just its share."""
+    left, found = limit, list[float]()
+    for n, own in enumerate(w):
+        seconds = within(Options(), left, own, w[n + 1 :]).time_limit
+        assert seconds is not None
+        found.append(seconds)
+        left -= seconds
+    return found
+
+
+def test_shares_are_all_of_the_time() -> None:
+    assert sum(shares([8.0, 3.0, 1.0, 0.0], 300.0)) == pytest.approx(300.0)
+
+
+def test_half_of_the_time_is_divided_equally_and_half_by_weight() -> None:
+    first, *rest = shares([3.0, 0.5, 0.5], 120.0)
+    assert first == pytest.approx(60.0 / 3 + 60.0 * 3 / 4)
+    assert rest == pytest.approx([(120.0 - first) / 2] * 2)
+    assert shares([0.0, 0.0], 20.0) == pytest.approx([10.0, 10.0])
+
+
+def test_a_program_that_is_searched_at_all_gets_some_seconds() -> None:
+    assert shares([1.0, 0.0], 1.0) == [LEAST, LEAST]
+
+
+def test_without_a_limit_nothing_is_changed() -> None:
+    assert within(Options(variants=7), None, 1.0, [2.0]) == Options(variants=7)
