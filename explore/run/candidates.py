@@ -158,7 +158,7 @@ class Candidates:
         before = len(self.variants)
         self._take_derived()
         drawn = len(self.variants) - before
-        asked = [*self._like(good), *self.next_due(self.at_once)] or self._any()
+        asked = [*self._like(good), *self.next_due(self.at_once)] or self.next_others()
         self.deriving.begin(asked)
         for number in dict.fromkeys([*numbers, *self._leading(good)]):
             for n, point in self._around(number):
@@ -209,7 +209,7 @@ class Candidates:
                 found.append(task)
         return found
 
-    def _any(self) -> list[Derivation]:
+    def next_others(self) -> list[Derivation]:
         """The tasks to derive a few other forms, if there are fewer candidates than wanted."""
         names = list(self.others)[:AT_ONCE] if len(self.variants) < self.wanted else []
         return [self.others.pop(name) for name in names]
@@ -252,7 +252,8 @@ def candidates(
 
     With `soon`, as few forms are derived now as a first result needs. In a random order, though,
     all forms have the same chance, and if few variants are tried at all, they are to be of the
-    forms that look best: then all are derived now.
+    forms that look best: then all are derived now. If none of these has a candidate, others are
+    derived until one has.
     """
     first, likely = (
         hinted_tasks(program, profile, options, hints) for hints in (known.first, known.likely)
@@ -271,6 +272,8 @@ def candidates(
     while made.due and not (some and made.variants):
         count = len(made.due) if not some else AT_ONCE if likely else families
         made.derive_now(made.next_due(count), saw)
+    while not made.variants and (left := made.next_others()):
+        made.derive_now(left, saw)
     if not made.variants:
         raise UserError(no_candidate(program, options.max_memory, made.results))
     return made

@@ -254,6 +254,14 @@ def test_what_is_random_or_short_or_for_a_device_that_is_not_here_has_all_forms_
     assert set(forms_of(found)) == whole
 
 
+def test_a_run_begins_with_other_forms_where_the_first_do_not_apply() -> None:
+    """Winograd's transforms are of floats: of halves, only those forms apply that widen them."""
+    halves = parse_file(EXAMPLES / "half_conv.lift", {"C": 16, "W": 8, "H": 8, "M": 16})
+    found = candidates(halves, CPU, Options(variants=8, families=("winograd",)), Here())
+    assert found.variants
+    assert all("widened" in form.lowered.form.name for form in found.forms)
+
+
 def begin(options: Options, soon: bool = True) -> Candidates:
     """The candidates with which a run begins, whose forms are derived in this process."""
     return candidates(PROGRAM, CPU, options, Here(), soon=soon)
