@@ -2,12 +2,13 @@
 
 # key: w the weight of a program
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from explore.bounds.least_bytes import moved_bytes
 from explore.bounds.program_work import operations
-from explore.network_graph.network_layers import Layers
+from explore.network_graph.network_layers import Layer, Layers
 from explore.options.options import Options
 
 LEAST = 3.0  # seconds of a program that is searched at all
@@ -17,13 +18,21 @@ FLOPS, BYTES = 2e11, 1e10  # a second, of a device that was not measured
 
 def weights(layers: Layers, limits: Mapping[str, float | None]) -> list[float]:
     """The weight of each program: the least time, in seconds, that a device with these limits takes
-    for all layers that have the program."""
+    for all layers that have the program. Concatenations whose parts nobody else reads take none:
+    most parts are made where they belong."""
     flops = limits.get("peak_flops") or FLOPS
     bandwidth = limits.get("bandwidth") or BYTES
+    reads = Counter(t for layer in layers.layers for _, t in layer.tensors)
     return [
-        len(layers.uses(n)) * max((operations(p) or 0) / flops, moved_bytes(p) / bandwidth)
+        sum(not _joins_its_own(layer, reads) for layer in layers.uses(n))
+        * max((operations(p) or 0) / flops, moved_bytes(p) / bandwidth)
         for n, p in enumerate(layers.programs)
     ]
+
+
+def _joins_its_own(layer: Layer, reads: Mapping[str, int]) -> bool:
+    """True if a layer is a concatenation of tensors that no other layer reads."""
+    return bool(layer.joins) and all(reads[t] == 1 for t, _ in layer.joins)
 
 
 def within(asked: Options, left_s: float | None, w: float, rest: Sequence[float]) -> Options:

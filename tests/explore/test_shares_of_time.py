@@ -1,9 +1,13 @@
 """Tests of the shares of a network's programs in the time of a search."""
 
+import numpy as np
 import pytest
 
-from explore.networks.shares_of_time import LEAST, within
+from explore.network_graph.network_layers import layers_of
+from explore.networks.shares_of_time import LEAST, weights, within
+from explore.onnx_model.read_model import read_model
 from explore.options.options import Options
+from tests.support.onnx_models import classifier
 
 
 def shares(w: list[float], limit: float) -> list[float]:
@@ -34,3 +38,11 @@ def test_a_program_that_is_searched_at_all_gets_some_seconds() -> None:
 
 def test_without_a_limit_nothing_is_changed() -> None:
     assert within(Options(variants=7), None, 1.0, [2.0]) == Options(variants=7)
+
+
+def test_concatenations_of_parts_that_nobody_else_reads_weigh_nothing() -> None:
+    layers = layers_of(read_model(classifier(np.random.default_rng(0))))
+    found = dict(zip((p.name for p in layers.programs), weights(layers, {}), strict=True))
+    assert [name for name, w in found.items() if w == 0] == [
+        name for name in found if name.startswith("concat")
+    ]
