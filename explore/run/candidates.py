@@ -252,8 +252,8 @@ def candidates(
 
     With `soon`, as few forms are derived now as a first result needs. In a random order, though,
     all forms have the same chance, and if few variants are tried at all, they are to be of the
-    forms that look best: then all are derived now. If none of these has a candidate, others are
-    derived until one has.
+    forms that look best: then all are derived now. If none of these applies to the program, others
+    of the families that were asked for are derived until one does.
     """
     first, likely = (
         hinted_tasks(program, profile, options, hints) for hints in (known.first, known.likely)
@@ -272,7 +272,7 @@ def candidates(
     while made.due and not (some and made.variants):
         count = len(made.due) if not some else AT_ONCE if likely else families
         made.derive_now(made.next_due(count), saw)
-    while not made.variants and (left := made.next_others()):
+    while options.families and not made.forms and (left := made.next_others()):
         made.derive_now(left, saw)
     if not made.variants:
         raise UserError(no_candidate(program, options.max_memory, made.results))
