@@ -27,7 +27,10 @@ def main(argv: Sequence[str], instructions_of: Callable[[Device, bool], Sequence
     given = parser.parse_args(argv)
     found = devices(fresh=True)
     have = {d.index: instructions_of(d, given.emulated) for d in working(found)}
-    print(as_lines(found, have) if given.json else report(found, have), end="\n" * (not given.json))
+    if given.json:
+        print(as_lines(found, have), end="")
+    else:
+        print(report(found, have))
     return 0 if working(found) else 1
 
 

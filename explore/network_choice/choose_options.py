@@ -122,9 +122,10 @@ class Chooser:
         copies: Mapping[Change, Option] | None = None,
         gap: float = 0.0,
     ) -> Choice:
+        copies = copies or {}
         chosen = [each[n] for each, n in zip(self.offers, numbers, strict=True)]
-        layers = arranged(self.layers, [offer.way for offer in chosen], [*(copies or {})])
-        copying = {(change.tensor, change.copied): o for change, o in (copies or {}).items()}
+        layers = arranged(self.layers, [offer.way for offer in chosen], [*copies])
+        copying = {(change.tensor, change.copied): o for change, o in copies.items()}
         given = iter(chosen)
         options = [
             copying[layer.tensors[0][1], layers.tensors[layer.output].layout]

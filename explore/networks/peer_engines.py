@@ -29,8 +29,8 @@ INSTALL: Mapping[str, Sequence[str]] = {
     "openvino": ("openvino",),
     "ncnn": ("ncnn", "--no-deps pnnx"),
 }
-"""What `pip install` is told, for each engine. `pnnx` converts for ncnn, and needs no others for
-that."""
+"""The arguments of `pip install` for each engine. `pnnx` converts for ncnn, and needs no others
+for that."""
 
 Run = Callable[[], object]
 

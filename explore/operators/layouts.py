@@ -52,7 +52,7 @@ class Layout(Enum):
 
     def as_onnx(self, shape: Sequence[int]) -> bool:
         """True if the numbers of a tensor of this shape lie as in ONNX's order."""
-        return self is Layout.ONNX or shape[1] == 1 or prod(shape[2:]) == 1
+        return self is Layout.ONNX or prod(shape[2:]) == 1 or shape[1] == 1
 
     # ---- views
 

@@ -233,3 +233,20 @@ def test_a_layer_that_is_fastest_in_another_layout_gets_a_copy_and_runs(
     net(x)
     assert net.built.allocated_bytes == least.memory_bytes
     assert set(net.trace(x)) <= {"c", "a", "b", "d", "y"}
+
+
+@pytest.mark.parametrize(("axes", "keep"), [([1, 2, 3], 0), ([1], 0), ([2, 3], 0), ([2], 1)])
+def test_reductions_of_images_mean_the_same_whatever_axes_are_left(
+    axes: list[int], keep: int
+) -> None:
+    random, make = np.random.default_rng(), helper.make_node
+    nodes = [
+        make("Conv", ["x", "w"], ["c"]),
+        make("ReduceMax", ["c"], ["d"], axes=axes, keepdims=keep),
+        make("Neg", ["d"], ["y"]),
+    ]
+    made = model(nodes, {"x": [2, 3, 5, 6]}, ["y"], {"w": whole(random, 32, 3, 2, 2)})
+    x = whole(random, 2, 3, 5, 6)
+    (right,) = expected(made, {"x": x})
+    found = interpreted(layers_in_layouts(read_model(made)), {"x": x})["y"]
+    np.testing.assert_array_equal(found, right)
