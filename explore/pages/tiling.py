@@ -32,7 +32,8 @@ Array = NDArray[np.int64]
 @lru_cache(maxsize=256)
 def tiling(plan: Plan) -> list[dict[str, Any]]:
     """The data, as JSON, for each kernel of an inference: on the results that one group makes, and
-    on the cells that it loads. A kernel whose text cannot be read is left out."""
+    on the cells that it loads. A kernel is left out if its text cannot be read, or if it touches
+    cells outside of its buffers, as one from a changed record may."""
     buffers = {b.name: b for b in plan.buffers}
     kernels = [k for k in plan.kernels if not k.prepack]
     return [told for k in kernels if (told := _kernel(k, [buffers[n] for n in k.arguments]))]
@@ -54,6 +55,8 @@ def _kernel(launch: Kernel, arguments: Sequence[Buffer]) -> dict[str, Any] | Non
             around = [*_neighbours(group, (x, y, z))]
         made = _made_by(text, known, (x, y, z), around)
     except NotRead:
+        return None
+    if not all(_inside(t, named.get(t.memory.name)) for t in (*touched, *made)):
         return None
     read = [t for t in touched if not t.writes]
     counted = {t.memory.name for t in read}
@@ -115,15 +118,24 @@ def _read(t: Touched, buffer: Buffer | None) -> dict[str, Any]:
     """The data on the cells of a buffer (None: of local memory) that a group reads: how many there
     are, by how many of its work-items each is read, and a picture with these numbers."""
     cells, items = t.items_of_cells()
-    shape = (t.memory.elements,) if buffer is None else buffer.shape
     return {
         "buffer": t.memory.name if buffer is None else buffer.name,
         "local": buffer is None,
         "cells": int(cells.size),
         "loads": int(t.cells.size),
         "by": _range(items),
-        **_picture(cells, items, shape),
+        **_picture(cells, items, _shape(t, buffer)),
     }
+
+
+def _shape(t: Touched, buffer: Buffer | None) -> tuple[int, ...]:
+    """The shape of the array that `t` touches: of a buffer, or (None) of local memory."""
+    return (t.memory.elements,) if buffer is None else buffer.shape
+
+
+def _inside(t: Touched, buffer: Buffer | None) -> bool:
+    low, high = int(t.cells.min()), int(t.cells.max())
+    return low >= 0 and high < prod(_shape(t, buffer))
 
 
 def _range(numbers: Array) -> list[int]:

@@ -12,10 +12,11 @@ from codegen.runtime.devices import Device
 from explore.api import compile
 from explore.run.compiled_variant import Compiled, session_of
 from ir.errors import UserError
+from tests.support.pace import yardstick
 
 SCALED = "p(const w : [float]4, xs : [[float]5]4) = map((x, s) -> map(e -> e * s, x), zip(xs, w))"
 PAIRED = "q(xs : [[float]5]4) = (map(row -> sum(row), xs), map(row -> argmax(row), xs))"
-HOST_US = 30.0  # microseconds of a call beyond the driver's own
+HOST = 1 / 300  # of a yardstick: what a call takes beyond the driver's own, at most
 
 
 @pytest.fixture(scope="module")
@@ -56,15 +57,15 @@ def test_an_array_of_the_device_that_does_not_fit_is_refused(scaled: Compiled) -
         np.asarray(scaled.to_device(np.zeros(2, np.float32)), copy=False)
 
 
-def least_us(call: Callable[[], object]) -> float:
-    """The microseconds of processor time that a call takes on its thread, in the quickest of a few
-    batches; other processes do not count in it."""
+def least_seconds(call: Callable[[], object]) -> float:
+    """The processor's seconds that a call takes on its thread, in the quickest of a few batches;
+    other processes do not count in it."""
     taken = []
     for _ in range(9):
         begun = time.thread_time_ns()
         for _ in range(100):
             call()
-        taken.append((time.thread_time_ns() - begun) / 100e3)
+        taken.append((time.thread_time_ns() - begun) / 100e9)
     return min(taken)
 
 
@@ -85,4 +86,6 @@ def test_a_call_costs_its_host_little_beside_the_driver(scaled: Compiled, device
             call()
         cl.enqueue_copy(session.queue, out, made)
 
-    assert least_us(lambda: scaled(xs=xs)) - least_us(driver) < HOST_US
+    before = yardstick()
+    taken = least_seconds(lambda: scaled(xs=xs)) - least_seconds(driver)
+    assert taken < HOST * max(before, yardstick())

@@ -1,5 +1,6 @@
 """Tests of the cells that the work-items of a group touch, which pictures of a tiling show."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -63,3 +64,10 @@ def test_neighbours_in_a_stencil_load_the_same_elements() -> None:
     assert (read["cells"], read["loads"], read["by"]) == (10, 24, [1, 3])
     assert made["picture"] == [[0, 1, 2, 3, 4, 5, 6, 7]]
     assert made["block"] == [1]
+
+
+def test_a_kernel_that_would_write_outside_of_its_buffers_is_left_out() -> None:
+    plan = plan_of(parse(STENCIL), "naive")
+    (kernel,) = plan.kernels
+    x, y, z = kernel.global_size
+    assert tiling(replace(plan, kernels=(replace(kernel, global_size=(4 * x, y, z)),))) == []
