@@ -28,7 +28,7 @@ def ncnn_engine(model: Path, inputs: Mapping[str, Array], threads: int) -> Calla
 
     folder = tempfile.TemporaryDirectory()
     given = [np.ascontiguousarray(array) for array in inputs.values()]
-    _convert(model, given, Path(folder.name))
+    convert(model, given, Path(folder.name))
 
     def load() -> Run:
         with folder:
@@ -54,17 +54,27 @@ def ncnn_engine(model: Path, inputs: Mapping[str, Array], threads: int) -> Calla
     return load
 
 
-def _convert(model: Path, given: list[Array], folder: Path) -> None:
+def convert(model: Path, given: list[Array], folder: Path) -> None:
     """Write a model's file in ncnn's format into the folder, for inputs like those given."""
-    spec = find_spec("pnnx")
-    assert spec is not None
-    assert spec.submodule_search_locations is not None
-    program = Path(spec.submodule_search_locations[0]) / "pnnx"
     (folder / MODEL).symlink_to(model.resolve())  # it writes beside the model
+    if unknown := sorted({a.dtype.name for a in given} - TYPES.keys()):
+        raise UserError(
+            f"pnnx converts no model with inputs of {unknown[0]}: expected {', '.join(TYPES)}"
+        )
     shapes = ",".join(f"{list(a.shape)}{TYPES[a.dtype.name]}".replace(" ", "") for a in given)
-    command = [str(program), MODEL, f"inputshape={shapes}", "fp16=0"]
+    command = [str(_converter()), MODEL, f"inputshape={shapes}", "fp16=0"]
     command += [f"ncnnparam={PARAM}", f"ncnnbin={WEIGHTS}"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=LIMIT_S, text=True)
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=LIMIT_S, text=True)
+    except subprocess.TimeoutExpired as expired:
+        raise UserError(f"pnnx did not convert {model} within {LIMIT_S:g} s") from expired
     if done.returncode or not (folder / PARAM).exists():
         told = "\n".join((done.stdout + done.stderr).splitlines()[-4:])
         raise UserError(f"pnnx cannot convert {model} for ncnn:\n{told}")
+
+
+def _converter() -> Path:
+    spec = find_spec("pnnx")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    return Path(spec.submodule_search_locations[0]) / "pnnx"
