@@ -5,7 +5,7 @@ and accumulators stay in the lanes of a sub-group."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from ir.core.nodes import (
     AsScalar,
@@ -24,9 +24,9 @@ from ir.core.nodes import (
 from ir.core.size import Size
 from ir.core.terms import free, fresh, lam, substitute, variables
 from ir.core.type_rules import array_of, elem_of, type_of
-from ir.core.types import FLOAT, Array, Scalar, unlift
+from ir.core.types import FLOAT, Array, Scalar, Type, unlift
 from ir.instructions.entry import Entry
-from ir.instructions.fragments import Fragment, as_lanes, as_matrix
+from ir.instructions.fragments import as_lanes, as_matrix
 from ir.instructions.table import CALLED, MATRIX
 from rewrites.analysis.binder_names import element_of
 from rewrites.analysis.matching import instance, taken_apart
@@ -34,6 +34,8 @@ from rewrites.analysis.number_parts import HIGH, LOW, LOW_SHARE, is_part
 from rewrites.engine.rule import rule
 from rewrites.laws.vectors import retype
 from rewrites.laws.views import beneath_maps
+
+HELD = "?held"
 
 
 def _rounding(name: str, parts: bool = False, in_order: bool = False) -> float:
@@ -76,9 +78,9 @@ def _of_parts(left: Expr, right: Expr) -> bool:
 
 @rule("toLanes . fromLanes  =  id")
 def still_in_lanes(e: AsVector) -> Expr | None:
-    fragments = (fragment for entry in MATRIX.values() for fragment in entry.brought)
-    known = (_again(fragment, e) for fragment in fragments)
-    return next((x for x in known if x is not None), None)
+    holes = frozenset({HELD})
+    found = (instance(again, holes, e) for again in _there_and_back(type_of(e)))
+    return next((terms[HELD] for terms in found if terms is not None), None)
 
 
 @rule("id  =  map^level fromLanes . map^level toLanes")
@@ -97,13 +99,15 @@ def lanes_open(e: Expr, name: str, level: Size) -> Expr | None:
     return beneath_maps(level, partial(as_matrix, result), held)
 
 
-def _again(f: Fragment, e: AsVector) -> Expr | None:
-    """The term x, where e is toLanes (fromLanes x); else None."""
-    if e.width != f.count(f.registers):
-        return None
-    held = Var("?held", type_of(e))
-    found = instance(as_lanes(f, as_matrix(f, held)), frozenset({held.name}), e)
-    return None if found is None else found[held.name]
+@cache
+def _there_and_back(t: Type) -> tuple[Expr, ...]:
+    """The terms toLanes (fromLanes x), each once, for the layouts of all matrix instructions whose
+    lanes may hold numbers as t says; x is the variable HELD, of the type t."""
+    held = Var(HELD, t)
+    _, width = unlift(elem_of(held))
+    fragments = (f for entry in MATRIX.values() for f in entry.brought)
+    fitting = (f for f in fragments if f.count(f.registers) == width)
+    return tuple(dict.fromkeys(as_lanes(f, as_matrix(f, held)) for f in fitting))
 
 
 @rule("reduce z (view . f)  =  view . reduce (view⁻¹ z) (f . view),  view a bijection")
