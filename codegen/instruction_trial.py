@@ -201,7 +201,7 @@ def _tried(session: Session, entry: Listed) -> Iterator[Tried]:
     inputs = random_inputs(p, 1, integers=True)
     try:
         plan = generate(p).plan
-        out = np.asarray(session.build(plan)(inputs))
+        out = np.asarray(session.build(plan, checking=True)(inputs))
     except (BuildFailed, RunFailed, Unsupported):
         return
     if np.array_equal(out, np.asarray(evaluate(p, inputs))):
@@ -213,7 +213,7 @@ def _by_itself(session: Session, entry: Listed, plan: Plan) -> bool:
     only = f"#if !({entry.native})\n#error {entry.name} is emulated here\n#endif"
     kernels = tuple(replace(k, needs=(only, *k.needs)) for k in plan.kernels)
     try:
-        session.build(replace(plan, kernels=kernels))
+        session.build(replace(plan, kernels=kernels), checking=True)
     except BuildFailed:
         return False
     return True
