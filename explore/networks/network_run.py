@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +21,25 @@ from explore.network_choice.network_plan import assembled
 from explore.network_graph.layer_layouts import layers_in_layouts
 from explore.network_graph.network_layers import Layers
 from explore.networks.shared_hands import SharedHands
-from explore.networks.shares_of_time import weights, within
+from explore.networks.shares_of_time import (
+    LEAST,
+    LEAST_MORE,
+    further,
+    made_by,
+    next_turn,
+    weights,
+    within,
+)
 from explore.offline.working_compiler import demand_compiled_for
 from explore.onnx_model.onnx_graph import Graph
 from explore.options import options as asked_options
 from explore.options.stored_fields import Fields
 from explore.results.front import usable
 from explore.results.guarded_database import FILE as DATABASE
+from explore.results.records import Record
 from explore.results.run_environment import Environment
 from explore.run.run import Run, resume, start
+from explore.run.run_clock import RunClock
 from explore.run.source import Source
 from explore.run.target import Target, target_of
 from explore.run.trusted_plans import TrustedPlans
@@ -36,6 +47,8 @@ from explore.run.worker_pools import Here
 from explore.toolchain.toolchain import ToolchainFault
 from explore.workers.hands import Hands
 from ir.errors import UserError
+
+Tell = Callable[[int, Sequence[Option]], None]
 
 FILE = "network.json"
 MOST_TEXT = 1 << 20
@@ -60,49 +73,86 @@ class NetworkRun:
         """The run of one of the network's programs."""
         return Run(self.folder / "layers" / self.layers.programs[number].name)
 
-    def explore(self, target: Target, tell: Callable[[int, Sequence[Option]], None]) -> Options:
-        """Explore the programs that have no finished run in the folder yet, those first that take
-        most of the time, and return the options of all programs; tell(number, options) is called
-        for each program that is done.
+    def explore(self, target: Target, tell: Tell) -> Options:
+        """Explore the programs that had no turn in the folder yet, those first that take most of
+        the time, and return the options of all programs; tell(number, options) is called after each
+        program's turn.
 
-        A limit of time is for the whole network, and each program gets its share. A program for
-        which no time is left has options by estimates.
+        A limit of time is for the whole network. Each program gets a first turn, and then those get
+        further turns whose layers take most of the time. A program for which no time is left has
+        options by estimates.
         """
         demand_compiled_for(target.profile, self.asked)
-        begun, limit = time.monotonic(), self.asked.time_limit
-        done = self._done()
+        clock = RunClock(self.asked.time_limit, time.monotonic())
         with SharedHands(Here()) as hands:
             known = {} if target.device is None else hands.limits(target.device)
             w = weights(self.layers, known)
-            order = sorted(range(len(w)), key=lambda n: (-w[n], n))
-            for place, number in enumerate(order):
-                name = self.layers.programs[number].name
-                left = None if limit is None else limit - (time.monotonic() - begun)
-                if name not in done and (left is None or left > 0):
-                    rest = [w[n] for n in order[place + 1 :]]
-                    asked = within(self.asked, left, w[number], rest)
-                    self._search(number, asked, target, hands)
-                    done.append(name)
-                    self._write(done)
-                tell(number, self._options(number, target))
+            self._first_turns(w, clock, target, hands, tell)
+            if target.device is not None:
+                self._further_turns(clock, target, hands, tell)
         return self._all_options(target)
 
-    def _search(
-        self, number: int, asked: asked_options.Options, target: Target, hands: Hands
+    def _first_turns(
+        self, w: Sequence[float], clock: RunClock, target: Target, hands: Hands, tell: Tell
     ) -> None:
-        """Explore program number `number`. If no variant of it can be made, the reason is printed,
-        and other programs are still explored; not with compilers that do not work."""
-        run, name = self.of_program(number), self.layers.programs[number].name
+        done = self._done()
+        order = sorted(range(len(w)), key=lambda n: (-w[n], n))
+        for place, number in enumerate(order):
+            name = self.layers.programs[number].name
+            if name not in done and not clock.over():
+                rest = [w[n] for n in order[place + 1 :]]
+                asked = within(self.asked, clock.left(), w[number], rest)
+                self._turn(number, partial(self._first_turn, number, asked, target, hands))
+                done.append(name)
+                self._write(done)
+            tell(number, self._options(number, target))
+
+    def _first_turn(
+        self, number: int, asked: asked_options.Options, target: Target, hands: Hands
+    ) -> tuple[Run, bool]:
+        folder = self.of_program(number).folder
+        if (folder / DATABASE).exists():
+            return resume(folder, hands=hands)
+        source = Source(self.layers.texts[number], f"<{self.layers.programs[number].name}>")
+        return start(source, asked, target, folder, hands=hands)
+
+    def _further_turns(self, clock: RunClock, target: Target, hands: Hands, tell: Tell) -> None:
+        """Give further turns to programs until the limited time of the clock is up, or no program
+        has anything left to try."""
+        uses, ended = made_by(self.layers), set[int]()
+        while (left := clock.left()) is not None and left > LEAST_MORE:
+            times, had_s = dict[int, float](), dict[int, float]()
+            for number, records in self._records().items():
+                if number not in ended:
+                    times[number] = uses[number] * self._options(number, target)[0].time_ns
+                    had_s[number] = max((r.elapsed_s for r in records), default=LEAST)
+            if not times:
+                return
+            chosen = next_turn(times, had_s)
+            seconds = min(left, further(clock.limit_s or 0.0))
+            folder = self.of_program(chosen).folder
+            if self._turn(chosen, partial(resume, folder, hands=hands, seconds=seconds)):
+                ended.add(chosen)
+            self.found.pop(chosen, None)
+            tell(chosen, self._options(chosen, target))
+
+    def _records(self) -> dict[int, list[Record]]:
+        """The records of each program that was explored."""
+        runs = {n: self.of_program(n) for n in range(len(self.layers.programs))}
+        return {n: r.records for n, r in runs.items() if (r.folder / DATABASE).exists()}
+
+    def _turn(self, number: int, search: Callable[[], tuple[Run, bool]]) -> bool:
+        """Search for variants of program number `number`; returns True if nothing is left to search
+        for. If no variant of it can be made, the reason is printed, and other programs are still
+        explored; not with compilers that do not work."""
         try:
-            if (run.folder / DATABASE).exists():
-                resume(run.folder, hands=hands)
-            else:
-                source = Source(self.layers.texts[number], f"<{name}>")
-                start(source, asked, target, run.folder, hands=hands)
+            return search()[1]
         except ToolchainFault:
             raise
         except UserError as error:
+            name = self.layers.programs[number].name
             print(f"{name}: {error.message}", file=sys.stderr, flush=True)
+            return True
 
     def options(self) -> Options:
         """The options of each program: those that were found, or estimates if the program was not

@@ -229,10 +229,12 @@ def resume(
     there: Devices = devices,
     live: int | None = None,
     begun: float | None = None,
+    seconds: float | None = None,
 ) -> tuple[Run, bool]:
     """The run stored in a folder, after it has gone on and ended; and True, or False if its time,
-    which counts from `begun` by the clock (None: from now), was up before the end. It goes on on
-    the same device, or, if `hands` own the devices `there`, on one of the same kind.
+    which counts from `begun` by the clock (None: from now), was up before the end: `seconds`, or
+    (None) as long as its options say. It goes on on the same device, or, if `hands` own the devices
+    `there`, on one of the same kind.
 
     `records` is the record book that it begins from and adds to: a file, True for the user's own,
     False for none, None for the one it has used so far. `hands` build and measure; None are this
@@ -247,6 +249,8 @@ def resume(
     source = Source.of(stored)
     target = target_again(stored, options, there)
     now = environment_of(source, options, target)
+    if seconds is not None:
+        options = replace(options, time_limit=seconds)
     program = source.program(options)
     with (
         BookKeeping.begun(records, program, target) as books,
