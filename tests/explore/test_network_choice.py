@@ -1,9 +1,14 @@
 """Tests of the choice of a network's options: it is exact, and budgets that are too small are
 explained."""
 
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -16,19 +21,34 @@ from explore.network_choice.find_options import Options, estimated
 from explore.network_choice.layer_options import Option
 from explore.network_choice.network_plan import assembled
 from explore.network_graph.network_layers import Layers, layers_of
+from explore.networks import network_run
 from explore.networks.beside_peers import Beside
 from explore.networks.network import Network
 from explore.networks.network_report import write_network_report
 from explore.networks.network_run import NetworkRun, begun
 from explore.networks.open_network import read
 from explore.networks.peer_engines import Grown
+from explore.networks.shares_of_time import made_by
 from explore.onnx_model.read_model import read_model
 from explore.options.options import Options as Settings
-from explore.run.target import target_of
+from explore.run.run import Run
+from explore.run.run_clock import RunClock
+from explore.run.source import Source
+from explore.run.target import Target, target_of
 from explore.toolchain.toolchain import VARIABLE, ToolchainFault
 from ir.errors import UserError
 from tests.support.onnx_models import classifier, expected, whole
 from tests.support.played_toolchain import played_toolchain
+
+
+class Clock:
+    """A clock that tests set."""
+
+    def __init__(self) -> None:
+        self.now = time.monotonic()
+
+    def __call__(self) -> float:
+        return self.now
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +57,11 @@ def found(device: Device, session: Session) -> tuple[object, Layers, Options]:
     layers = layers_of(read_model(model))
     target = target_of(device, None, ())
     return model, layers, estimated(layers, target, session, lambda number, options: None)
+
+
+def had(turns: Sequence[tuple[str, float]], program: str) -> float:
+    """The seconds that a program had in these turns; a few if it had none."""
+    return sum(seconds for name, seconds in turns if name == program) or 3.0
 
 
 def drawn(option: Option, random: np.random.Generator) -> Option:
@@ -164,6 +189,52 @@ def test_a_network_is_not_explored_with_a_compiler_that_does_not_work(
     compiling = replace(run, asked=Settings(compile=3))
     with pytest.raises(UserError, match="--compile: expected --profile with a device"):
         compiling.explore(target_of(None, "h200", ()), lambda number, options: None)
+
+
+def test_time_that_is_left_goes_to_programs_whose_layers_take_most_of_it(
+    found: tuple[object, Layers, Options],
+    device: Device,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The searches are played: each takes its time by a played clock, and finds nothing."""
+    layers, clock = found[1], Clock()
+    turns = list[tuple[str, float]]()
+
+    def searched(folder: Path, seconds: float) -> tuple[Run, bool]:
+        clock.now += seconds
+        turns.append((folder.name, seconds))
+        return Run(folder), False
+
+    def first(_: Source, asked: Settings, target: Target, folder: Path, **__: Any) -> Any:
+        assert asked.time_limit is not None
+        return searched(folder, asked.time_limit)
+
+    def records(run: NetworkRun) -> Mapping[int, Any]:
+        names = enumerate(p.name for p in run.layers.programs)
+        return {n: [SimpleNamespace(elapsed_s=had(turns, name))] for n, name in names}
+
+    monkeypatch.setattr(network_run, "start", first)
+    monkeypatch.setattr(
+        network_run, "resume", lambda folder, hands, seconds: searched(folder, seconds)
+    )
+    monkeypatch.setattr(network_run, "RunClock", partial(RunClock, clock=clock))
+    monkeypatch.setattr(NetworkRun, "_records", records)
+    run = NetworkRun(tmp_path, Path("model.onnx"), "", {}, Settings(time_limit=900.0), layers)
+    begun_at = clock.now
+    options = run.explore(target_of(device, None, ()), lambda number, options: None)
+    every = [p.name for p in layers.programs]
+    assert sorted(name for name, _ in turns[: len(every)]) == sorted(every)
+    assert clock.now - begun_at == pytest.approx(900.0)
+    uses = made_by(layers)
+    times = {name: uses[n] * options[n][0].time_ns for n, name in enumerate(every)}
+    assert len(turns) > len(every) + 5
+    for n, (name, _) in enumerate(turns[len(every) :], len(every)):
+        assert name == max(every, key=lambda each: times[each] / had(turns[:n], each))
+    turns.clear()
+    clock.now = time.monotonic()
+    run.explore(target_of(device, None, ()), lambda number, options: None)
+    assert 0 < len({name for name, _ in turns}) < len(every)
 
 
 def test_a_run_in_which_nothing_was_explored_says_so(
