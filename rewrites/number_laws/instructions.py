@@ -5,7 +5,7 @@ and accumulators stay in the lanes of a sub-group."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import lru_cache, partial
 
 from ir.core.nodes import (
     AsScalar,
@@ -99,7 +99,7 @@ def lanes_open(e: Expr, name: str, level: Size) -> Expr | None:
     return beneath_maps(level, partial(as_matrix, result), held)
 
 
-@cache
+@lru_cache(maxsize=256)
 def _there_and_back(t: Type) -> tuple[Expr, ...]:
     """The terms toLanes (fromLanes x), each once, for the layouts of all matrix instructions whose
     lanes may hold numbers as t says; x is the variable HELD, of the type t."""
