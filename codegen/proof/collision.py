@@ -21,14 +21,15 @@ Values = Mapping[str, Index]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Collision:
-    """The overlap of the accesses of two work-items: they overlap if and only if all `equations`
-    are 0.
+    """The overlap of the accesses of two work-items to two `cells`: they overlap if and only if all
+    `equations` are 0.
 
     `left` and `right` give the variables of each side; the sides are different work-items where
     they differ in one of `apart`, or one work-item if that is empty.
     """
 
     meeting: Meeting
+    cells: tuple[Index, Index]
     equations: tuple[Index, ...]
     left: Values
     right: Values
@@ -45,13 +46,16 @@ class Collision:
     def in_digits(self) -> tuple[Index, ...]:
         """The equations, with each side written as the digits of a mixed-radix number."""
         a, b = self.meeting.a.access, self.meeting.b.access
-        i, j = digits(substitute(a.index, self.left)), digits(substitute(b.index, self.right))
+        i, j = map(digits, self.cells)
         return (_overlap(a, b, i, j), *self.equations[1:])
 
     def folded(self) -> tuple[Index, ...]:
         """The equations in digits, in which sums have the narrower ranges that guards give them."""
         a, b = self.meeting.a.access, self.meeting.b.access
-        i, j = _folded(a, self.left), _folded(b, self.right)
+        i, j = (
+            _folded(cell, access, side)
+            for cell, access, side in zip(self.cells, (a, b), (self.left, self.right), strict=True)
+        )
         return (_overlap(a, b, i, j), *self.equations[1:])
 
     def given(self) -> list[Index]:
@@ -95,8 +99,12 @@ class Sides:
                 right[name] = var(name + PRIME, lo, hi)
         if never_equal(_half(meeting.a.access, left), _half(meeting.b.access, right)):
             return None
-        equations = _equations(meeting.a.access, meeting.b.access, left, right)
-        return Collision(meeting, equations, left, right, apart)
+        a, b = meeting.a.access, meeting.b.access
+        cells = substitute(a.index, left), substitute(b.index, right)
+        equations = [_overlap(a, b, *cells)]
+        if a.half is not None or b.half is not None:
+            equations.append(_half(a, left) - _half(b, right))
+        return Collision(meeting, cells, tuple(equations), left, right, apart)
 
     def ranges(self, where: Where, pins: Pins = ()) -> dict[str, Range] | None:
         """The range of each variable at `where`, narrowed by the guards there, the variables in
@@ -127,13 +135,6 @@ def _agree(
     return True
 
 
-def _equations(a: Access, b: Access, left: Values, right: Values) -> tuple[Index, ...]:
-    cells = _overlap(a, b, substitute(a.index, left), substitute(b.index, right))
-    if a.half is None and b.half is None:
-        return (cells,)
-    return cells, _half(a, left) - _half(b, right)
-
-
 def _overlap(a: Access, b: Access, i: Index, j: Index) -> Index:
     """The index that is 0 where cells overlap: i + u = j + v for some u < a.width and v <
     b.width."""
@@ -142,9 +143,9 @@ def _overlap(a: Access, b: Access, i: Index, j: Index) -> Index:
     return plus(plus(i, j, -1), var(OVERLAP, 1 - b.width, a.width - 1))
 
 
-def _folded(a: Access, side: Values) -> Index:
+def _folded(cell: Index, a: Access, side: Values) -> Index:
     known = [digits(substitute(part, side)) for part in facts(a.where.given)]
-    return folded(unassumed(digits(substitute(a.index, side))), known)
+    return folded(unassumed(digits(cell)), known)
 
 
 def _half(a: Access, side: Values) -> Index:

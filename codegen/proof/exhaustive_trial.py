@@ -26,6 +26,7 @@ from codegen.proof.evaluate_indices import Array, Grid, evaluated, variables_of
 from codegen.proof.guard_facts import Range
 
 MOST = 1 << 18  # cells of a side, sorted: some ten milliseconds
+LARGEST = (1 << 63) - 1
 MOST_APART = 1 << 21  # cells of a side, marked in a map of the memory
 
 
@@ -43,15 +44,15 @@ def never_meet(collision: Collision) -> bool:
         return False
     shared = sorted(sides[0].variables.keys() & sides[1].variables.keys())
     (left, left_items), (right, right_items) = (side.touched(shared) for side in sides)
-    cells = _numbered(np.concatenate((left, right), axis=1))
-    items = _numbered(np.concatenate((left_items, right_items), axis=1))
+    cells = numbered(np.concatenate((left, right), axis=1))
+    items = numbered(np.concatenate((left_items, right_items), axis=1))
     here = left.shape[1]
     both = np.intersect1d(cells[:here], cells[here:])
     if not collision.apart:  # one work-item
         return len(both) == 0
     seen = np.isin(cells, both)
-    met = np.unique(np.stack((cells[seen], items[seen])), axis=1)
-    return bool(met.shape[1] == len(both))
+    met = np.unique(numbered(np.stack((cells[seen], items[seen]))))
+    return len(met) == len(both)
 
 
 def always_true(goals: Sequence[Index], where: Where, ranges: Mapping[str, Range]) -> bool:
@@ -161,7 +162,17 @@ def _rows(columns: list[Array], count: int) -> Array:
     return np.stack(wide) if wide else np.zeros((1, count), np.int64)
 
 
-def _numbered(columns: Array) -> Array:
-    """A number for each column of an array, equal for equal columns."""
-    _, numbers = np.unique(columns, axis=1, return_inverse=True)
-    return np.asarray(numbers.reshape(-1))
+def numbered(columns: Array) -> Array:
+    """A number for each column of an array, equal for equal columns alone: its entries are the
+    digits, if numbers of 64 bits have room for them."""
+    if not columns.size:
+        return np.zeros(columns.shape[1], np.int64)
+    digits = columns - columns.min(axis=1, keepdims=True)
+    sizes = [int(most) + 1 for most in digits.max(axis=1)]
+    if prod(sizes) > LARGEST:
+        _, numbers = np.unique(columns, axis=1, return_inverse=True)
+        return np.asarray(numbers.reshape(-1))
+    found: Array = digits[0]
+    for row, size in zip(digits[1:], sizes[1:], strict=True):
+        found = found * size + row
+    return found
