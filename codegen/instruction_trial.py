@@ -9,7 +9,7 @@ import numpy as np
 from codegen.compile import generate
 from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime.devices import Device
-from codegen.runtime.results import BuildFailed, RunFailed, Tried
+from codegen.runtime.results import BuildFailed, GuardViolated, PoisonFound, RunFailed, Tried
 from codegen.runtime.session import Session, open_device
 from ir.core.nodes import (
     Binary,
@@ -202,7 +202,7 @@ def _tried(session: Session, entry: Listed) -> Iterator[Tried]:
     try:
         plan = generate(p).plan
         out = np.asarray(session.build(plan, checking=True)(inputs))
-    except (BuildFailed, RunFailed, Unsupported):
+    except (BuildFailed, RunFailed, GuardViolated, PoisonFound, Unsupported):
         return
     if np.array_equal(out, np.asarray(evaluate(p, inputs))):
         yield Tried(entry.name, emulated=not _by_itself(session, entry, plan))

@@ -8,7 +8,8 @@ from codegen import instruction_trial
 from codegen.compile import generate
 from codegen.instruction_trial import instructions_of, trial
 from codegen.proof.prove import prove
-from codegen.runtime.results import Tried
+from codegen.runtime.built_program import Program
+from codegen.runtime.results import GuardViolated, PoisonFound, Tried
 from codegen.runtime.session import Session
 from codegen.text_proof.prove_text import prove_texts
 from ir import parse
@@ -37,6 +38,18 @@ def test_a_device_with_shuffles_carries_out_what_is_emulated(session: Session) -
     expected |= {Tried(name, emulated=not nvidia) for name in LOADING if shuffles or nvidia}
     expected |= {Tried(COPIES.name, emulated=not nvidia)}
     assert set(instructions_of(session.device)) == expected
+
+
+@pytest.mark.parametrize("fault", [GuardViolated("trial", "out", 64), PoisonFound("out", 1, (0,))])
+def test_an_instruction_that_writes_elsewhere_is_not_listed(
+    session: Session, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    def run(*_: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(Program, "__call__", run)
+    monkeypatch.setattr(instruction_trial, "TABLE", {"mma_bf16": MATRIX["mma_bf16"]})
+    assert instructions_of(session.device) == ()
 
 
 @pytest.mark.parametrize("name", ["mma_bf16", "mma_tf32_4", "arm_matrix_uu"])
