@@ -36,7 +36,6 @@ from explore.options import options as asked_options
 from explore.options.stored_fields import Fields
 from explore.results.front import usable
 from explore.results.guarded_database import FILE as DATABASE
-from explore.results.records import Record
 from explore.results.run_environment import Environment
 from explore.run.run import Run, resume, start
 from explore.run.run_clock import RunClock
@@ -119,27 +118,27 @@ class NetworkRun:
     def _further_turns(self, clock: RunClock, target: Target, hands: Hands, tell: Tell) -> None:
         """Give further turns to programs until the limited time of the clock is up, or no program
         has anything left to try."""
-        uses, ended = made_by(self.layers), set[int]()
-        while (left := clock.left()) is not None and left > LEAST_MORE:
-            times, had_s = dict[int, float](), dict[int, float]()
-            for number, records in self._records().items():
-                if number not in ended:
-                    times[number] = uses[number] * self._options(number, target)[0].time_ns
-                    had_s[number] = max((r.elapsed_s for r in records), default=LEAST)
-            if not times:
-                return
+        uses = made_by(self.layers)
+        had_s = {n: s for n in range(len(uses)) if (s := self._had_s(n)) is not None}
+        while had_s and (left := clock.left()) is not None and left > LEAST_MORE:
+            times = {n: uses[n] * self._options(n, target)[0].time_ns for n in had_s}
             chosen = next_turn(times, had_s)
             seconds = min(left, further(clock.limit_s or 0.0))
             folder = self.of_program(chosen).folder
             if self._turn(chosen, partial(resume, folder, hands=hands, seconds=seconds)):
-                ended.add(chosen)
+                del had_s[chosen]
+            else:
+                had_s[chosen] = self._had_s(chosen) or LEAST
             self.found.pop(chosen, None)
             tell(chosen, self._options(chosen, target))
 
-    def _records(self) -> dict[int, list[Record]]:
-        """The records of each program that was explored."""
-        runs = {n: self.of_program(n) for n in range(len(self.layers.programs))}
-        return {n: r.records for n, r in runs.items() if (r.folder / DATABASE).exists()}
+    def _had_s(self, number: int) -> float | None:
+        """The seconds of search that program number `number` has had; None if it was not
+        explored."""
+        run = self.of_program(number)
+        if not (run.folder / DATABASE).exists():
+            return None
+        return max((r.elapsed_s for r in run.records), default=0.0) or LEAST
 
     def _turn(self, number: int, search: Callable[[], tuple[Run, bool]]) -> bool:
         """Search for variants of program number `number`; returns True if nothing is left to search

@@ -2,12 +2,11 @@
 explained."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -210,16 +209,15 @@ def test_time_that_is_left_goes_to_programs_whose_layers_take_most_of_it(
         assert asked.time_limit is not None
         return searched(folder, asked.time_limit)
 
-    def records(run: NetworkRun) -> Mapping[int, Any]:
-        names = enumerate(p.name for p in run.layers.programs)
-        return {n: [SimpleNamespace(elapsed_s=had(turns, name))] for n, name in names}
+    def had_s(run: NetworkRun, number: int) -> float:
+        return had(turns, run.layers.programs[number].name)
 
     monkeypatch.setattr(network_run, "start", first)
     monkeypatch.setattr(
         network_run, "resume", lambda folder, hands, seconds: searched(folder, seconds)
     )
     monkeypatch.setattr(network_run, "RunClock", partial(RunClock, clock=clock))
-    monkeypatch.setattr(NetworkRun, "_records", records)
+    monkeypatch.setattr(NetworkRun, "_had_s", had_s)
     run = NetworkRun(tmp_path, Path("model.onnx"), "", {}, Settings(time_limit=900.0), layers)
     begun_at = clock.now
     options = run.explore(target_of(device, None, ()), lambda number, options: None)
