@@ -52,10 +52,8 @@ class Collision:
     def folded(self) -> tuple[Index, ...]:
         """The equations in digits, in which sums have the narrower ranges that guards give them."""
         a, b = self.meeting.a.access, self.meeting.b.access
-        i, j = (
-            _folded(cell, access, side)
-            for cell, access, side in zip(self.cells, (a, b), (self.left, self.right), strict=True)
-        )
+        i = _folded(self.cells[0], a, self.left)
+        j = _folded(self.cells[1], b, self.right)
         return (_overlap(a, b, i, j), *self.equations[1:])
 
     def given(self) -> list[Index]:
@@ -97,9 +95,9 @@ class Sides:
                 right[name] = left[name]
             else:
                 right[name] = var(name + PRIME, lo, hi)
-        if never_equal(_half(meeting.a.access, left), _half(meeting.b.access, right)):
-            return None
         a, b = meeting.a.access, meeting.b.access
+        if never_equal(_half(a, left), _half(b, right)):
+            return None
         cells = substitute(a.index, left), substitute(b.index, right)
         equations = [_overlap(a, b, *cells)]
         if a.half is not None or b.half is not None:

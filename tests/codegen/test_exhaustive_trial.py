@@ -10,7 +10,7 @@ from codegen.proof.exhaustive_trial import numbered
 
 @pytest.mark.parametrize("most", [(5,), (3, 1, 4), (1 << 40, 3), (1 << 40, 1 << 40, 2)])
 def test_numbers_are_equal_for_equal_columns_alone(most: Sequence[int]) -> None:
-    """The last two have more digits than a number of 64 bits."""
+    """The last have more digits than a number of 64 bits."""
     random = np.random.default_rng()
     columns = np.stack([n // 2 - random.integers(0, 3, 200) * n for n in most])
     found = numbered(columns)
