@@ -9,6 +9,7 @@ whole numbers of any size: where the result fits its type, what wraps around on 
 # key: e term, xs array, p pattern, env ranges of variables
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from constraints.infer.ranges_of_operations import (
     SHIFTS,
@@ -21,7 +22,7 @@ from constraints.infer.ranges_of_operations import (
     magnitude,
     places,
 )
-from constraints.infer.ranges_of_variables import Env, Known, bound, either, of_type
+from constraints.infer.ranges_of_variables import Env, Known, bound, covers, either, of_type
 from constraints.infer.sum_terms import RING, Added, Step, Terms, all_known, repeated
 from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import (
@@ -70,6 +71,8 @@ MOVED = (
     ToLocal, ToPrivate, Store,
 )  # fmt: skip
 """Terms with the numbers of the array in them."""
+
+TURNS = 16  # of a reduction that is no sum, followed one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,23 +185,27 @@ class _Walk:
         acc, p = e.f.pattern
         inner = bound(env, p, elements)
         added = Step(acc, inner, self.known).terms(e.f.body)
+        kept = of_type(t)
         if not all_known(added):
-            self.known(e.f.body, bound(inner, acc, of_type(type_of(e.init))))
-        return self._summed(e, t, start, repeated(added, size_of(e.xs)))
+            kept = _kept(e, inner, start)
+            self.known(e.f.body, bound(inner, acc, kept))
+        return self._summed(e, t, start, repeated(added, size_of(e.xs)), kept)
 
-    def _summed(self, e: Reduce | ReduceSeq, t: Type, start: Known, added: Added) -> Known:
+    def _summed(
+        self, e: Reduce | ReduceSeq, t: Type, start: Known, added: Added, kept: Known
+    ) -> Known:
         """The range of a part of the type t of a reduction's result, to which it adds these terms
-        in all; the part is collected if it is a sum of whole numbers."""
+        in all; the part is collected if it is a sum of whole numbers. If it is none, it is in the
+        range `kept`."""
         if isinstance(added, tuple):
             parts = components(t)
             assert parts is not None
-            starts = start if isinstance(start, tuple) else tuple(map(of_type, parts))
-            return tuple(
-                self._summed(e, part, begun, terms)
-                for part, begun, terms in zip(parts, starts, added, strict=True)
+            starts, others = (
+                k if isinstance(k, tuple) else tuple(map(of_type, parts)) for k in (start, kept)
             )
+            return tuple(map(partial(self._summed, e), parts, starts, added, others))
         if added is None or not isinstance(start, Range):
-            return of_type(t)
+            return kept
         if added.all == UNKNOWN and not added.narrow:
             return of_type(t)
         (leaf,) = leaves(t)
@@ -208,3 +215,16 @@ class _Walk:
             begun = Range(0, 0) if None in (start.least, start.most) else start
             self.sums.append(WholeSum(e, scalar, added, begun))
         return made("+", start, added.some)
+
+
+def _kept(e: Reduce | ReduceSeq, env: Env, start: Known) -> Known:
+    """The range of the accumulator of a reduction that begins in the range `start`: it holds all
+    that a few turns make, and either there are no more turns or none leaves it."""
+    assert isinstance(e.f.pattern, tuple)
+    turns, found = size_of(e.xs), start
+    for turn in range(TURNS):
+        after = _Walk().known(e.f.body, bound(env, e.f.pattern[0], found))
+        if turn == turns or covers(found, after):
+            return found
+        found = either(found, after)
+    return of_type(type_of(e))

@@ -72,7 +72,17 @@ def _of_ends(op: str, a: tuple[int, int], b: tuple[int, int]) -> Range:
         case "/" if b[0] > 0:
             ends = [x // y for x in a for y in b]
             return Range(min(ends), max(ends))
+        case "/":
+            most = max(map(abs, a))  # of what is divided by 0, 0 is made
+            return Range(-most, most)
     return UNKNOWN
+
+
+def inside(a: Range, b: Range) -> bool:
+    """True if all numbers of the range a are in b."""
+    low = b.least is None or (a.least is not None and b.least <= a.least)
+    high = b.most is None or (a.most is not None and a.most <= b.most)
+    return low and high
 
 
 def times(n: int, a: Range) -> Range:

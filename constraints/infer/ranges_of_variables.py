@@ -5,7 +5,7 @@ that patterns bind."""
 
 from collections.abc import Iterator, Mapping
 
-from constraints.infer.ranges_of_operations import UNKNOWN, Range, hull
+from constraints.infer.ranges_of_operations import UNKNOWN, Range, hull, inside
 from ir.core.nodes import Pattern, Var
 from ir.core.types import INT, LONG, RANGES, Array, Scalar, Tuple, Type, Vector
 
@@ -52,3 +52,12 @@ def either(a: Known, b: Known) -> Known:
     if isinstance(a, tuple) and isinstance(b, tuple):
         return tuple(map(either, a, b))
     return b if isinstance(b, tuple) else a
+
+
+def covers(a: Known, b: Known) -> bool:
+    """True if all numbers that b allows are known to be allowed by a."""
+    if isinstance(a, Range) and isinstance(b, Range):
+        return inside(b, a)
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return all(map(covers, a, b))
+    return False

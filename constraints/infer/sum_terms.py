@@ -1,7 +1,8 @@
 """The terms of a sum of whole numbers: what a step of a reduction adds to its accumulator.
 
 A step adds if it is the accumulator plus or minus numbers in which the accumulator does not occur,
-if it chooses between steps that add, or if it is itself a reduction of steps that add.
+if it chooses between steps that add, or takes the larger or smaller of what they make, or if it is
+itself a reduction of steps that add.
 """
 
 # key: e term, p pattern, env ranges of variables, x a number that is added
@@ -11,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from constraints.infer.ranges_of_operations import UNKNOWN, Range, hull, made, times
 from constraints.infer.ranges_of_variables import Env, Known, bound
+from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import (
     Binary,
     Expr,
@@ -105,6 +107,10 @@ class Step:
                 return self._plus(op, a, x)
             case Select(c, a, b) if self._is_other(c):
                 return _either(self.terms(a), self.terms(b))
+            case Binary("max" | "min", a, b):
+                return _either(self.terms(a), self.terms(b))
+            case Unary(op, x) if op in CONVERSIONS and type_of(x) == type_of(e):
+                return self.terms(x)
             case Reduce(a, f, xs) | ReduceSeq(a, f, xs) if self._is_other(f) and self._is_other(xs):
                 assert isinstance(f.pattern, tuple)
                 inner, p = f.pattern

@@ -17,7 +17,6 @@ from explore.operators.window_places import image_text, over_images, windows_of
 
 BYTES = ("int8", "uint8")
 WHOLE = (*BYTES, "int16", "uint16")
-LARGEST_PRODUCT = 255 * 255
 SHIFTS = range(-31, 31)  # of multipliers q 2^(shift - 31)
 
 
@@ -119,7 +118,7 @@ def _convolution(
         raise site.refused(
             f"expected weights of {c} channels in {groups} groups, found the shape {list(w.shape)}"
         )
-    _demand_sums_fit(site, prod(w.shape[1:]))
+    _demand_sums_fit(site, prod(w.shape[1:]), (0, image_zero), (weights, weights_zero))
     windows = windows_of(site, spatial, w.shape[2:], ceil=False)
     image, many = image_text(site, 0)
     zero = _one(site, image_zero, x.kind.dtype)
@@ -147,12 +146,22 @@ def _demand_bytes(site: Site, *inputs: int) -> None:
             )
 
 
-def _demand_sums_fit(site: Site, products: int) -> None:
-    """Refuse the node if an int may not hold the sum of so many products of bytes."""
-    if products * LARGEST_PRODUCT >= 1 << 31:
+def _demand_sums_fit(site: Site, products: int, *operands: tuple[int, int]) -> None:
+    """Refuse the node if an int may not hold the sum of so many products of bytes. `operands` are
+    the numbers of the inputs that are multiplied, each with that of its zero points."""
+    if products * prod(_farthest(site, *each) for each in operands) >= 1 << 31:
         raise site.refused(
             f"expected sums that an int holds, found sums of {products} products of bytes"
         )
+
+
+def _farthest(site: Site, n: int, zeros: int) -> int:
+    """The largest distance of a byte of input n from its zero points, input `zeros`."""
+    info = np.iinfo(site.tensor(n).kind.dtype)
+    known = site.tensor(zeros).array if site.has(zeros) else np.zeros(1, np.int8)
+    if known is None:
+        return int(info.max - info.min)
+    return max(int(info.max) - int(known.min()), int(known.max()) - int(info.min))
 
 
 def _one(site: Site, n: int, dtype: str) -> str:
@@ -267,7 +276,7 @@ def _product(
     _demand_bytes(site, 0, second)
     a, b = site.tensor(0), site.tensor(second)
     shape, many, (m, k, n) = product_shape(site, a.shape, b.shape)
-    _demand_sums_fit(site, k)
+    _demand_sums_fit(site, k, (0, left_zero), (second, right_zero))
     x = matrices_text(site, 0, many[0], (m, k))
     y = matrices_text(site, second, many[1], (k, n))
     zero = _one(site, left_zero, a.kind.dtype)

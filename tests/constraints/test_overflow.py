@@ -93,6 +93,8 @@ def test_sums_of_programs_that_are_lowered_by_hand_fit(
         "reduce(0, (a, (x, w)) -> x * w + a, zip(xs, ws))",
         "reduce(0, (a, (x, w)) -> (let! y = a + x * w\n  y), zip(xs, ws))",
         "reduce(0, (a, (x, w)) -> select(w > 9, a - 3, a + x * w), zip(xs, ws))",
+        "reduce(0, (a, (x, w)) -> max(a - 3, a + x * w), zip(xs, ws))",
+        "reduce(0, (a, (x, w)) -> int(a + x * w), zip(xs, ws))",
         "reduceSeq(0, (a, y) -> y + a, toPrivate(mapSeq((x, w) -> x * w, zip(xs, ws))))",
     ],
 )
@@ -209,6 +211,31 @@ def test_quantised_convolutions_are_proved_whatever_their_biases_are() -> None:
         assert all(holds(c.relation, {}) for c in no_overflow(p.body))
 
 
+@pytest.mark.parametrize(
+    ("e", "most"),
+    [
+        ("reduce(0, max, r)", 255),  # no turn leaves what the first one makes
+        ("reduce(0, (m, x) -> max(m, abs(x - 99)), r)", 156),
+        ("reduce(1, (p, x) -> p * x, r)", 255 * 255),  # two turns, and no more
+        ("reduce((1, 0), (p, x) -> (p.0 * x, p.1 + x), r).0", 255 * 255),
+        ("reduce(0, (m, x) -> int(uchar_sat(m + x)), r)", 255),
+        ("at(0, r) / (at(1, r) - 9)", 255),  # by numbers below 0, and by 0
+    ],
+)
+def test_terms_that_are_made_by_reductions_have_a_range(e: str, most: int) -> None:
+    text = "f(xs : [[uchar]2]{n}) = reduce(0, (a, r) -> a + {e}, xs)"
+    border = (2**31 - 1) // most
+    assert proved(text.format(n=border, e=e))
+    assert not proved(text.format(n=border + 1, e=e))
+
+
+def test_nothing_is_told_of_reductions_that_grow_for_many_turns() -> None:
+    grown = "reduce(1, (p, x) -> p * 2 + x, {xs})"
+    text = "f(xs : [uchar]{n}) = " + grown.format(xs="xs")
+    assert range_of(parse(text.format(n=99)).body).most is None
+    assert range_of(parse(text.format(n=3)).body).most == 8 + 7 * 255
+
+
 def test_a_start_of_a_known_range_counts() -> None:
     text = "f(xs : [uchar]8, b : {t}) = reduce({z}, (acc, x) -> acc + x, xs)"
     assert proved(text.format(t="int", z="b"))
@@ -243,6 +270,7 @@ OPERATIONS = ("({} + {})", "({} - {})", "({} * {})", "max({}, {})", "min({}, {})
 MASKED = (
     *("({} & 37)", "({} >> 2)", "({} % 7)", "(- {})", "char({})", "uchar_sat({})", "int({})"),
     *("abs({})", "({} << 3)", "({} | 6)", "({} / 5)", "(1000 / max({}, 2))"),
+    *("({0} / ({0} - 5))", "reduce(0, (m, t) -> max(m - 1, t), [{}, 7])"),
 )
 
 

@@ -86,10 +86,39 @@ def test_bytes_go_through_a_network(device: Device) -> None:
     assert np.mean(net(x) != right) < 0.02
 
 
-def test_sums_that_an_int_may_not_hold_are_refused() -> None:
-    w = np.zeros((1, 40000, 1, 1), np.int8)
-    node = helper.make_node("ConvInteger", ["x", "w"], ["y"], name="large")
-    x = np.zeros((1, 40000, 1, 1), np.uint8)
-    made = quantised_model([node], {"w": w}, x, "y", np.dtype(np.int32))
-    with pytest.raises(Unsupported, match=r"'large': .* sums of 40000 products"):
-        layers_of(read_model(made))
+@pytest.mark.parametrize("scale", [1e-2, 1e-5, 1e-8])
+def test_results_saturate_whatever_their_scale(device: Device, scale: float) -> None:
+    """Also where a sum, scaled, is more than an int holds."""
+    random = np.random.default_rng()
+    x = random.integers(0, 256, (3, 80), np.uint8)
+    w = random.integers(-128, 128, (80, 2)).astype(np.int8)
+    given = {
+        "xs": np.float32(1), "xz": np.uint8(128), "w": w, "ws": np.float32(1), "wz": np.int8(0),
+        "ys": np.float32(scale), "yz": np.uint8(3),
+    }  # fmt: skip
+    node = helper.make_node("QLinearMatMul", ["x", *given], ["y"])
+    made = quantised_model([node], given, x, "y", np.dtype(np.uint8))
+    right = ReferenceEvaluator(made).run(None, {"x": x})[0]
+    np.testing.assert_array_equal(explore.network(made, device=device)(x), right)
+
+
+def sums_of_bytes(n: int, zeros: dict[str, Any]) -> Any:
+    """The model of a ConvInteger that adds n products of unsigned by signed bytes."""
+    w, x = np.zeros((1, n, 1, 1), np.int8), np.zeros((1, n, 1, 1), np.uint8)
+    node = helper.make_node("ConvInteger", ["x", "w", *zeros], ["y"], name="large")
+    return quantised_model([node], {"w": w, **zeros}, x, "y", np.dtype(np.int32))
+
+
+@pytest.mark.parametrize(
+    ("zeros", "fit"),
+    [
+        ({}, 255 * 128),
+        ({"xz": np.uint8(128), "wz": np.int8(0)}, 128 * 128),
+        ({"xz": np.uint8(0), "wz": np.int8([-128])}, 255 * 255),
+    ],
+)
+def test_sums_that_an_int_may_not_hold_are_refused(zeros: dict[str, Any], fit: int) -> None:
+    most = (2**31 - 1) // fit
+    layers_of(read_model(sums_of_bytes(most, zeros)))
+    with pytest.raises(Unsupported, match=rf"'large': .* sums of {most + 1} products"):
+        layers_of(read_model(sums_of_bytes(most + 1, zeros)))

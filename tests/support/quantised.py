@@ -175,7 +175,8 @@ def of_onnx(name: str) -> tuple[Quantised, Numbers]:
 
 def drawn(r: Random, *, tflite: bool = False) -> Quantised:
     """A random quantised convolution: strides, dilations, groups, different padding at each side, a
-    scale for each channel; with `tflite`, one that TFLite allows."""
+    scale for each channel, sometimes so large that ints would not hold what is to saturate; with
+    `tflite`, one that TFLite allows."""
     rng = np.random.default_rng(r.randrange(1 << 30))
     s = {"C": r.randint(1, 4), "M": r.randint(1, 4), "G": r.choice((1, 1, 2, 3))}
     for side, edges in (("H", "TB"), ("W", "LR")):
@@ -198,7 +199,7 @@ def drawn(r: Random, *, tflite: bool = False) -> Quantised:
         (
             rng.uniform(0.001, 0.1),
             _scales(rng, outputs, powers=r.random() < 0.3),
-            r.choice((0.5, 1.0, rng.uniform(0.01, 2))),
+            r.choice((0.5, 1.0, rng.uniform(0.01, 2), 1.0 if tflite else 10.0 ** -r.randint(3, 8))),
         ),
         (int(_any(rng, x_type, 1)[0]), int(_any(rng, x_type, 1)[0])),
         x_type,
