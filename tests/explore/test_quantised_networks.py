@@ -114,7 +114,7 @@ def sums_of_bytes(n: int, zeros: dict[str, Any]) -> Any:
     [
         ({}, 255 * 128),
         ({"xz": np.uint8(128), "wz": np.int8(0)}, 128 * 128),
-        ({"xz": np.uint8(0), "wz": np.int8([-128])}, 255 * 255),
+        ({"xz": np.uint8(0), "wz": np.array([-128], np.int8)}, 255 * 255),
     ],
 )
 def test_sums_that_an_int_may_not_hold_are_refused(zeros: dict[str, Any], fit: int) -> None:

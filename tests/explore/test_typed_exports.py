@@ -1,6 +1,8 @@
 """Tests of programs on numbers of every type: their search, `.npy` files as inputs and results, and
 exports that read and write these types."""
 
+import importlib
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +10,11 @@ import pytest
 
 from codegen.__main__ import main as run_by_codegen
 from codegen.runtime.devices import Device
+from codegen.runtime.session import open_device
 from explore.__main__ import main
 from explore.run.run import Run
 from ir.__main__ import main as run_by_ir
-from ir.meaning.inputs import STORED
+from ir.meaning.inputs import STORED, Numbers
 from tests.explore.test_run import hosts, ran_in, vendors
 
 PROGRAM = """
@@ -36,10 +39,19 @@ def program(types: str, folder: Path) -> Path:
     return file
 
 
-def drawn(shape: tuple[int, ...], t: str) -> "np.ndarray[tuple[int, ...], np.dtype[np.generic]]":
+def drawn(shape: tuple[int, ...], t: str) -> Numbers:
     """An array of this shape of random small whole numbers, stored as type `t`; their sums are
     exact."""
     return np.random.default_rng().integers(0, 4, shape).astype(STORED[t])
+
+
+def convolved(image: Numbers, weights: Numbers, to: str) -> Numbers:
+    """The right result of a program for these inputs, which it makes of sums by `to`."""
+    padded = np.pad(image.astype(np.int64), ((1, 1), (1, 1), (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(0, 1))
+    sums = np.einsum("hwcrs,mrsc->hwm", windows, weights.astype(np.int64))
+    fitting = np.clip(sums, -128, 127) if to == "char_sat" else sums
+    return np.asarray(fitting.astype(np.float64), STORED[to.removesuffix("_sat")])
 
 
 @pytest.mark.parametrize("types", TYPES)
@@ -60,18 +72,14 @@ def test_arrays_of_each_type_go_from_files_to_files(
     if made.dtype == np.dtype("V2"):  # as NumPy saves bfloats
         made = made.view(dtype)
     assert made.dtype == dtype
-    padded = np.pad(image.astype(np.int64), ((1, 1), (1, 1), (0, 0)))
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(0, 1))
-    sums = np.einsum("hwcrs,mrsc->hwm", windows, weights.astype(np.int64))
-    expected = np.clip(sums, -128, 127) if to == "char_sat" else sums
-    expected = expected.astype(np.float64).astype(dtype)
+    expected = convolved(image, weights, to)
     assert np.array_equal(made, expected)
     assert np.array_equal(meant.astype(np.float64), expected.astype(np.float64))
 
 
 @pytest.mark.parametrize("types", ["halves", "bfloats", "bytes"])
 def test_a_variant_of_each_type_is_found_and_exported_with_hosts_that_agree(
-    types: str, tmp_path: Path, device: Device
+    types: str, tmp_path: Path, device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, run, exported = program(types, tmp_path), tmp_path / "run", tmp_path / "exported"
     asked = [str(file), "--variants", "3", "--families", "naive", "--out", str(run)]
@@ -89,3 +97,15 @@ def test_a_variant_of_each_type_is_found_and_exported_with_hosts_that_agree(
         data.write_bytes(right)
         assert ran.returncode == 1
         assert "wrong" in ran.stderr
+    monkeypatch.syspath_prepend(str(exported / "python"))
+    monkeypatch.delitem(sys.modules, "conv", raising=False)
+    x, w, to, *_ = TYPES[types]
+    image, weights = drawn((6, 7, 3), x), drawn((4, 3, 3, 3), w)
+    for name, array in (("image", image), ("weights", weights)):
+        np.save(tmp_path / name, array)
+    module = importlib.import_module("conv")
+    kernels = module.Kernels(np.load(tmp_path / "weights.npy"), queue=open_device(device).queue)
+    made = kernels(np.load(tmp_path / "image.npy"))
+    assert np.array_equal(
+        made.view(image.dtype) if x == "bfloat" else made, convolved(image, weights, to)
+    )
