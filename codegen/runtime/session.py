@@ -3,8 +3,6 @@ pyopencl."""
 
 import contextlib
 import json
-import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -15,9 +13,6 @@ import numpy as np
 import pyopencl as cl
 
 from codegen.binaries import binary_cache as cache
-from codegen.binaries.build_options import build_options, for_its_target
-from codegen.binaries.intermediate_code import intermediate_code, with_intermediate_code
-from codegen.numbers.number_functions import VPDPBUSD
 from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime import buffer_arrays as arrays
 from codegen.runtime import platforms
@@ -25,6 +20,7 @@ from codegen.runtime.buffer_arrays import Array
 from codegen.runtime.built_program import Program
 from codegen.runtime.c_calls import give_back_freed, launch_call, loader
 from codegen.runtime.devices import Broken, Device, choose, devices, known_libraries
+from codegen.runtime.driver_compiler import DriverCompiler, identity
 from codegen.runtime.driver_kernel import DriverKernel
 from codegen.runtime.large_pages import new_buffer
 from codegen.runtime.queue import Recorded
@@ -82,14 +78,9 @@ def _devices_of(platform: cl.Platform) -> list[cl.Device]:
         return []
 
 
-def _identity(handle: cl.Device) -> tuple[str, ...]:
-    texts = (handle.name, handle.platform.name, handle.version, handle.driver_version)
-    return tuple(text.strip() for text in texts)
-
-
 def _facts(handle: cl.Device, ordinal: int) -> dict[str, Any]:
     """The fields of a Device that its driver knows, and its `ordinal` among devices alike."""
-    name, platform, version, driver = _identity(handle)
+    name, platform, version, driver = identity(handle)
     return {
         "name": name,
         "platform": platform,
@@ -137,11 +128,11 @@ def try_devices(library: str, skip: int) -> None:
         _say(broken=refused or "it offers no device", name="every device", platform=None)
     seen: list[tuple[str, ...]] = []
     for number, handle in enumerate(handles):
-        identity = _identity(handle)
-        seen.append(identity)
+        about = identity(handle)
+        seen.append(about)
         if number >= skip:
-            _say(trying=identity[0], platform=identity[1])
-            _try_device(handle, _facts(handle, seen.count(identity) - 1))
+            _say(trying=about[0], platform=about[1])
+            _try_device(handle, _facts(handle, seen.count(about) - 1))
 
 
 def _say(**line: object) -> None:
@@ -186,7 +177,7 @@ def open_device(device: Device, cached: bool = True) -> "Session":
     """A session on a device that `devices()` listed; `cached` keeps what it builds on disk."""
     wanted = (device.name, device.platform, device.version, device.driver)
     handles = _handles({device.library} | known_libraries())
-    same = [handle for handle in handles if _identity(handle) == wanted]
+    same = [handle for handle in handles if identity(handle) == wanted]
     if device.ordinal >= len(same):
         raise UserError(
             f"device '{device.name}' ({device.platform}) is not here any more: `explore devices` "
@@ -213,21 +204,7 @@ class _driver:
             raise RunFailed(f"{self.doing}: {error}") from error
 
 
-def _code_bytes(compiled: Iterable[cl.Program]) -> int | None:
-    """The size of compiled programs as they would be kept in files; None if the driver does not
-    say."""
-    try:
-        return sum(int(size) for c in compiled for size in c.get_info(cl.program_info.BINARY_SIZES))
-    except cl.Error:
-        return None
-
-
 # Sessions
-
-NOTHING = "kernel void nothing() {}"
-
-KEPT = 32  # kernels compiled last; others are loaded from disk. A driver holds a megabyte or more
-# for each: 256 of them made a worker of 1.2 GB
 
 
 @lru_cache(maxsize=1)
@@ -253,11 +230,7 @@ class Session:
         self.queue = cl.CommandQueue(self.context)
         self._profiled = cl.CommandQueue(self.context, properties=profiling)
         self.alignment = max(handle.mem_base_addr_align // 8, 64)
-        # A simulator reports the source's lines, which a binary does not have.
-        keep = cached and not device.simulator
-        self._cache = cache.BinaryCache(cache.folder() / "programs") if keep else None
-        self._compiled = lru_cache(maxsize=KEPT)(self._compile)
-        self._nothing = lru_cache(maxsize=1)(self._code_of_nothing)
+        self.compiler = DriverCompiler(cl, device, handle, self.context, cached)
 
     def build(
         self, plan: Plan, options: str = "", checking: bool = False, together: bool = False
@@ -273,16 +246,11 @@ class Session:
             missing = f"{self.device.name} has no half precision (cl_khr_fp16)"
             raise UserError(f"{missing}: use float, or another device")
         self._refuse_too_large(plan)
-        more = os.environ.get("PYOPENCL_BUILD_OPTIONS", "")  # which pyopencl adds
         whole = plan.source if together else None
         texts = [k.source if whole is None else whole for k in plan.kernels]
-        if self.device.vpdpbusd and any(VPDPBUSD in text for text in texts):
-            options = f"{options} -D{VPDPBUSD}"
-        if checking and any(map(self._emulates, texts)):
-            options = f"{options} -cl-opt-disable"  # 0.3 s in place of 10 with Intel's compiler
-        compiled = [self._compiled(t, build_options(t, self.handle, options), more) for t in texts]
+        compiled = [self.compiler.program(text, options, checking) for text in texts]
         kernels = [self._kernel(c, k) for c, k in zip(compiled, plan.kernels, strict=True)]
-        program = Program(self, plan, kernels, checking, _code_bytes(set(compiled)))
+        program = Program(self, plan, kernels, checking, self.compiler.code_bytes(set(compiled)))
         if together:
             give_back_freed()
         return program
@@ -302,82 +270,6 @@ class Session:
                     f"'{buffer.name}' takes {buffer.bytes:,} bytes, "
                     f"{name} gives at most {gives:,} at once"
                 )
-
-    def _compile(self, source: str, options: str, more: str) -> cl.Program:
-        if self._cache is None:
-            return self._from_source(source, options)
-        key = cache.key("kernel 2", source, options, more, *_identity(self.handle))
-        binary = self._cache.get(key)
-        if binary is not None:
-            try:
-                return _built(cl.Program(self.context, [self.handle], [binary]), options)
-            except cl.Error:
-                self._cache.drop(key)
-        compiled = self._light(self._from_source(source, options), options)
-        with contextlib.suppress(cl.Error):
-            self._cache.put(key, compiled.get_info(cl.program_info.BINARIES)[0])
-        return compiled
-
-    def _from_source(self, source: str, options: str) -> cl.Program:
-        program = cl.Program(self.context, self._quick_to_build(source))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            # Asking anything before the build turns off pyopencl's own cache, which would leave
-            # the source of each failure in the temporary folder.
-            program.get_info(cl.program_info.CONTEXT)
-        try:
-            return self._for_its_target(_built(program, options))
-        except cl.Error as error:
-            raise BuildFailed(self._log(program) or str(error)) from error
-
-    def _light(self, program: cl.Program, options: str) -> cl.Program:
-        """The program without the compiler's intermediate code, loaded again, if the driver would
-        keep that beside the machine code; otherwise the program itself."""
-        with contextlib.suppress(cl.Error, BuildFailed):
-            (binary,) = program.get_info(cl.program_info.BINARIES)
-            code = intermediate_code(binary)
-            if code is None or not 0 < len(self._nothing()) < len(code):
-                return program
-            light = with_intermediate_code(binary, self._nothing())
-            loaded = _built(cl.Program(self.context, [self.handle], [light]), options)
-            if _kernel_names(loaded) == _kernel_names(program):
-                return loaded
-        return program
-
-    def _code_of_nothing(self) -> bytes:
-        """The intermediate code of a program whose only kernel does nothing."""
-        program = self._from_source(NOTHING, "")
-        return intermediate_code(program.get_info(cl.program_info.BINARIES)[0]) or b""
-
-    def _for_its_target(self, program: cl.Program) -> cl.Program:
-        """The program; or, if its PTX has lines that need another target than the compiler's, the
-        program that is built from it with these lines opened."""
-        if "cl_nv_" not in self.handle.extensions:
-            return program
-        binary = program.get_info(cl.program_info.BINARIES)[0]
-        opened = for_its_target(binary)
-        if opened == binary:
-            return program
-        return _built(cl.Program(self.context, [self.handle], [opened]), "")
-
-    def _quick_to_build(self, source: str) -> str:
-        """The text to build: loops around emulated instructions are not unrolled. Unrolled, Intel's
-        compiler takes 14 s, otherwise 0.8 s."""
-        if not self._emulates(source):
-            return source
-        return source.replace("#pragma unroll", "#pragma nounroll")
-
-    def _emulates(self, source: str) -> bool:
-        """True if the device emulates the text's instructions, which it does only to check
-        results."""
-        return "SUB_GROUP_OF(" in source and "cl_nv_" not in self.handle.extensions
-
-    def _log(self, program: cl.Program) -> str:
-        try:
-            log = program.get_build_info(self.handle, cl.program_build_info.LOG)
-        except cl.Error:
-            return ""
-        return str(log).strip("\0 \n")
 
     def _kernel(self, compiled: cl.Program, launch: Kernel) -> DriverKernel:
         try:
@@ -468,14 +360,3 @@ class Session:
             for event in events:
                 event.wait()
             return [event.profile.end - event.profile.start for event in events]
-
-
-def _kernel_names(program: cl.Program) -> set[str]:
-    """The names of a program's kernels."""
-    return set(program.get_info(cl.program_info.KERNEL_NAMES).split(";"))
-
-
-def _built(program: cl.Program, options: str) -> cl.Program:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cl.CompilerWarning)
-        return program.build(options=options)

@@ -53,7 +53,7 @@ def test_a_kernel_is_given_back_once_and_holds_its_program(session: Session) -> 
     program = session.build(adding())
     (kernel,) = program._kernels
     again: DriverKernel = kernel.again()
-    session._compiled.cache_clear()
+    session.compiler.forget()
     del program, kernel
     gc.collect()
     assert again.num_args == 3

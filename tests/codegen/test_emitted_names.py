@@ -104,7 +104,7 @@ def test_programs_may_use_every_name_that_compilers_know(session: Session, rotat
         generate(lowering(parse(program(w)), "naive").program).plan.source for w in sevens(words)
     ]
     for start in range(0, len(texts), 40):
-        session._from_source("\n".join(texts[start : start + 40]), "-cl-opt-disable")
+        session.compiler.from_source("\n".join(texts[start : start + 40]), "-cl-opt-disable")
 
 
 @pytest.mark.parametrize(

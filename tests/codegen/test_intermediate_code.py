@@ -90,18 +90,18 @@ def test_a_program_is_kept_with_the_intermediate_code_of_nothing(
     keeping: Session, tmp_path: Path
 ) -> None:
     """The driver would keep that of 200 additions, which are unrolled."""
-    whole = keeping._from_source(UNROLLED.kernels[0].source, "").get_info(BINARIES)[0]
+    whole = keeping.compiler.from_source(UNROLLED.kernels[0].source, "").get_info(BINARIES)[0]
     keeping.build(UNROLLED)
-    assert intermediate_code(kept_of(tmp_path)) == keeping._nothing()
+    assert intermediate_code(kept_of(tmp_path)) == keeping.compiler._nothing()
     assert len(kept_of(tmp_path)) < len(whole)
 
 
 def test_code_that_takes_no_more_than_that_of_nothing_is_left(
     keeping: Session, tmp_path: Path
 ) -> None:
-    keeping._nothing = lambda: bytes(1 << 20)  # type: ignore[assignment]
+    keeping.compiler._nothing = lambda: bytes(1 << 20)  # type: ignore[assignment]
     keeping.build(adding())
-    whole = keeping._from_source(adding().kernels[0].source, "").get_info(BINARIES)[0]
+    whole = keeping.compiler.from_source(adding().kernels[0].source, "").get_info(BINARIES)[0]
     assert len(kept_of(tmp_path)) == len(whole)
 
 

@@ -25,8 +25,8 @@ from codegen.runtime import buffer_arrays as arrays
 from codegen.runtime.built_program import ENOUGH
 from codegen.runtime.device_memory import stretched
 from codegen.runtime.devices import Device
+from codegen.runtime.driver_compiler import KEPT
 from codegen.runtime.session import (
-    KEPT,
     BuildFailed,
     GuardViolated,
     PoisonFound,
