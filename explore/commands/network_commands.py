@@ -24,6 +24,7 @@ from explore.networks.network_tables import (
 )
 from explore.networks.open_network import quickly, read
 from explore.networks.peer_engines import INSTALL, EngineName, demand_installed, engine_named
+from explore.networks.search_in_turns import explored
 from explore.options.option_values import whole_from
 from explore.options.units import parse_bytes
 from explore.results.run_environment import Environment
@@ -151,7 +152,7 @@ def _explored(run: NetworkRun, target: Target) -> Options:
     def tell(number: int, options: Sequence[Option]) -> None:
         print(table.line(number, options), flush=True)
 
-    return run.explore(target, tell)
+    return explored(run, target, tell)
 
 
 def _pick(argv: list[str]) -> int:

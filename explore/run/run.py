@@ -27,6 +27,7 @@ from explore.record_book.recalled import Recalled
 from explore.report.progress import Watch
 from explore.report.run_html import run_html, summary_line
 from explore.results.front import Limits, by_id, front, pick
+from explore.results.guarded_database import FILE as DATABASE
 from explore.results.lost_forms import LostForm
 from explore.results.records import Bounds, Peer, Record, latest
 from explore.results.run_environment import Environment
@@ -60,6 +61,11 @@ class Run:
         """The front as HTML for a notebook: a picture and a table."""
         with Store.read(self.folder) as store:
             return run_html(store.records(), store.environment_told)
+
+    @property
+    def stored(self) -> bool:
+        """True if the folder holds a run."""
+        return (self.folder / DATABASE).exists()
 
     @property
     def records(self) -> list[Record]:

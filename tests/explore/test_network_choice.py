@@ -20,13 +20,14 @@ from explore.network_choice.find_options import Options, estimated
 from explore.network_choice.layer_options import Option
 from explore.network_choice.network_plan import assembled
 from explore.network_graph.network_layers import Layers, layers_of
-from explore.networks import network_run
+from explore.networks import search_in_turns
 from explore.networks.beside_peers import Beside
 from explore.networks.network import Network
 from explore.networks.network_report import write_network_report
 from explore.networks.network_run import NetworkRun, begun
 from explore.networks.open_network import read
 from explore.networks.peer_engines import Grown
+from explore.networks.search_in_turns import explored
 from explore.networks.shares_of_time import made_by
 from explore.onnx_model.read_model import read_model
 from explore.options.options import Options as Settings
@@ -183,11 +184,11 @@ def test_a_network_is_not_explored_with_a_compiler_that_does_not_work(
     run = NetworkRun(tmp_path, Path("model.onnx"), "", {}, Settings(variants=2), found[1])
     target = target_of(None, "mali-g72", ())
     with pytest.raises(ToolchainFault, match=r"expected the toolchain in .* but: "):
-        run.explore(target, lambda number, options: None)
+        explored(run, target, lambda number, options: None)
     assert len(run.unexplored()) == len(found[1].programs)
     compiling = replace(run, asked=Settings(compile=3))
     with pytest.raises(UserError, match="--compile: expected --profile with a device"):
-        compiling.explore(target_of(None, "h200", ()), lambda number, options: None)
+        explored(compiling, target_of(None, "h200", ()), lambda number, options: None)
 
 
 def test_time_that_is_left_goes_to_programs_whose_layers_take_most_of_it(
@@ -209,18 +210,15 @@ def test_time_that_is_left_goes_to_programs_whose_layers_take_most_of_it(
         assert asked.time_limit is not None
         return searched(folder, asked.time_limit)
 
-    def had_s(run: NetworkRun, number: int) -> float:
-        return had(turns, run.layers.programs[number].name)
-
-    monkeypatch.setattr(network_run, "start", first)
+    monkeypatch.setattr(search_in_turns, "start", first)
     monkeypatch.setattr(
-        network_run, "resume", lambda folder, hands, seconds: searched(folder, seconds)
+        search_in_turns, "resume", lambda folder, hands, seconds: searched(folder, seconds)
     )
-    monkeypatch.setattr(network_run, "RunClock", partial(RunClock, clock=clock))
-    monkeypatch.setattr(NetworkRun, "_had_s", had_s)
+    monkeypatch.setattr(search_in_turns, "RunClock", partial(RunClock, clock=clock))
+    monkeypatch.setattr(search_in_turns, "searched_s", lambda run: had(turns, run.folder.name))
     run = NetworkRun(tmp_path, Path("model.onnx"), "", {}, Settings(time_limit=900.0), layers)
     begun_at = clock.now
-    options = run.explore(target_of(device, None, ()), lambda number, options: None)
+    options = explored(run, target_of(device, None, ()), lambda number, options: None)
     every = [p.name for p in layers.programs]
     assert sorted(name for name, _ in turns[: len(every)]) == sorted(every)
     assert clock.now - begun_at == pytest.approx(900.0)
@@ -231,7 +229,7 @@ def test_time_that_is_left_goes_to_programs_whose_layers_take_most_of_it(
         assert name == max(every, key=lambda each: times[each] / had(turns[:n], each))
     turns.clear()
     clock.now = time.monotonic()
-    run.explore(target_of(device, None, ()), lambda number, options: None)
+    explored(run, target_of(device, None, ()), lambda number, options: None)
     assert 0 < len({name for name, _ in turns}) < len(every)
 
 
