@@ -9,6 +9,7 @@ itself a reduction of steps that add.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from constraints.infer.ranges_of_operations import UNKNOWN, Range, hull, made, times
 from constraints.infer.ranges_of_variables import Env, Known, bound
@@ -215,22 +216,29 @@ def _nothing(t: Type) -> Added:
 
 def _both(a: Added, b: Added) -> Added:
     """The terms that two steps add, one after the other."""
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return tuple(map(_both, a, b))
-    if not isinstance(a, Terms) or not isinstance(b, Terms):
-        return None
     if NONE in (a, b):
         return b if a == NONE else a
-    return Terms(1, made("+", a.all, b.all), (*a.narrow, *b.narrow))
+    return _of_two(a, b, _both, partial(made, "+"))
 
 
 def _either(a: Added, b: Added) -> Added:
     """The terms that one of two steps adds."""
+    return _of_two(a, b, _either, hull)
+
+
+def _of_two(
+    a: Added,
+    b: Added,
+    parts: Callable[[Added, Added], Added],
+    join: Callable[[Range, Range], Range],
+) -> Added:
+    """The terms that are made of those of two steps: by `parts` of each part of an accumulator, by
+    `join` of the ranges of their sums."""
     if isinstance(a, tuple) and isinstance(b, tuple):
-        return tuple(map(_either, a, b))
+        return tuple(map(parts, a, b))
     if not isinstance(a, Terms) or not isinstance(b, Terms):
         return None
-    return Terms(1, hull(a.all, b.all), (*a.narrow, *b.narrow))
+    return Terms(1, join(a.all, b.all), (*a.narrow, *b.narrow))
 
 
 def repeated(each: Added, n: Size) -> Added:
