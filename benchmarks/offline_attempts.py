@@ -10,7 +10,7 @@ from itertools import islice, zip_longest
 from math import prod
 from typing import Any
 
-from codegen.compile import generate
+from codegen.compile import generate_for
 from codegen.demand_proofs import proofs
 from codegen.plan import Kernel as Launch
 from constraints.devices import Profile, profile
@@ -162,12 +162,8 @@ class Text:
         self.variant = variant
         self.failed, self.made = "", None
         try:
-            self.made = generate(
-                bound(form.lowered.program, dict(variant.parameters)),
-                max_work_group=known.group_items,
-                half_arithmetic=known.half_arithmetic,
-                byte_addresses=known.byte_addresses,
-            )
+            program = bound(form.lowered.program, dict(variant.parameters))
+            self.made = generate_for(program, known)
         except (Unsupported, UserError, IllTyped) as error:
             self.failed = f"emit: {error}".splitlines()[0]
 

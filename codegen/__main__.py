@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from codegen.compile import Generated, generate
+from codegen.compile import Generated, generate_for
 from codegen.runtime.devices import Device, choose
 from explore.commands.stage_commands import Chosen, chosen, limits_of
 from ir.array_files import add_data, data_of, save
@@ -99,10 +99,7 @@ def _compiled(options: argparse.Namespace, device: Device | None) -> tuple[Chose
     any CPU."""
     limits = limits_of(device)
     found = chosen(options.file, sizes_of(options), options.family, options.form, limits)
-    made = generate(
-        found.program, max_work_group=limits.group_items, half_arithmetic=limits.half_arithmetic
-    )
-    return found, made
+    return found, generate_for(found.program, limits)
 
 
 def _kinds(out: Data) -> str:

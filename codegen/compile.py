@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
+from typing import Protocol
 
 from codegen.emit import write_places as places
 from codegen.emit.emitter import Emitter
@@ -43,6 +44,28 @@ class Generated:
     plan: Plan
     kernels: tuple[Kernel, ...]
     facts: tuple[Facts, ...]
+
+
+class Limits(Protocol):
+    """What code generation asks of a device, as its profile says it: see `generate`."""
+
+    @property
+    def group_items(self) -> int: ...
+    @property
+    def half_arithmetic(self) -> bool: ...
+    @property
+    def byte_addresses(self) -> bool: ...
+
+
+def generate_for(program: Program, limits: Limits) -> Generated:
+    """The kernels and launch plan of a lowered program whose sizes are all numbers, for a device
+    with these limits."""
+    return generate(
+        program,
+        max_work_group=limits.group_items,
+        half_arithmetic=limits.half_arithmetic,
+        byte_addresses=limits.byte_addresses,
+    )
 
 
 def generate(

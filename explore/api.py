@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Unpack
 
-from codegen.compile import generate
+from codegen.compile import generate_for
 from codegen.demand_proofs import demand_proofs
 from codegen.runtime.devices import Device
 from explore.options.option_values import demand_whole
@@ -74,12 +74,7 @@ def compile(
         )
     limits = profile_of(found)
     concrete, _ = lowered_at(core, family, form, point, limits)
-    made = generate(
-        concrete,
-        max_work_group=limits.group_items,
-        half_arithmetic=limits.half_arithmetic,
-        byte_addresses=limits.byte_addresses,
-    )
+    made = generate_for(concrete, limits)
     demand_proofs(made)
     names = tuple(p.var.name for p in core.params)
     return Compiled(made.plan, session_of(found).build(made.plan), names)

@@ -7,7 +7,7 @@ import traceback
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from codegen.compile import Generated, generate
+from codegen.compile import Generated, generate_for
 from codegen.demand_proofs import proofs
 from codegen.plan import Plan
 from codegen.proof.verdicts import Refuted, sentence
@@ -80,12 +80,7 @@ def make(state: Builder, task: Task) -> Made:
     failure is in the result."""
     try:
         program = bound(form_program(task.program), dict(task.parameters))
-        generated = generate(
-            program,
-            max_work_group=state.profile.group_items,
-            half_arithmetic=state.profile.half_arithmetic,
-            byte_addresses=state.profile.byte_addresses,
-        )
+        generated = generate_for(program, state.profile)
     except (Unsupported, UserError, IllTyped) as error:
         return Made.without_plan(Failed("emit", str(error)))
     except Exception as error:
