@@ -22,7 +22,7 @@ from constraints.infer.ranges_of_operations import (
     magnitude,
     places,
 )
-from constraints.infer.ranges_of_variables import Env, Known, bound, covers, either, of_type
+from constraints.infer.ranges_of_variables import Env, Known, bound, either, of_type
 from constraints.infer.sum_terms import RING, Added, Step, Terms, all_known, repeated
 from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import (
@@ -223,8 +223,8 @@ def _kept(e: Reduce | ReduceSeq, env: Env, start: Known) -> Known:
     assert isinstance(e.f.pattern, tuple)
     turns, found = size_of(e.xs), start
     for turn in range(TURNS):
-        after = _Walk().known(e.f.body, bound(env, e.f.pattern[0], found))
-        if turn == turns or covers(found, after):
+        wider = either(found, _Walk().known(e.f.body, bound(env, e.f.pattern[0], found)))
+        if turn == turns or wider == found:
             return found
-        found = either(found, after)
+        found = wider
     return of_type(type_of(e))

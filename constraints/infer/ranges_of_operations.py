@@ -78,13 +78,6 @@ def _of_ends(op: str, a: tuple[int, int], b: tuple[int, int]) -> Range:
     return UNKNOWN
 
 
-def inside(a: Range, b: Range) -> bool:
-    """True if all numbers of the range a are in b."""
-    low = b.least is None or (a.least is not None and b.least <= a.least)
-    high = b.most is None or (a.most is not None and a.most <= b.most)
-    return low and high
-
-
 def times(n: int, a: Range) -> Range:
     """The range of the sum of n numbers in a."""
     return Range(a.least and n * a.least, a.most and n * a.most)

@@ -5,7 +5,7 @@ that patterns bind."""
 
 from collections.abc import Iterator, Mapping
 
-from constraints.infer.ranges_of_operations import UNKNOWN, Range, hull, inside
+from constraints.infer.ranges_of_operations import UNKNOWN, Range, hull
 from ir.core.nodes import Pattern, Var
 from ir.core.types import INT, LONG, RANGES, Array, Scalar, Tuple, Type, Vector
 
@@ -46,18 +46,10 @@ def _of_pattern(p: Pattern) -> Known:
 
 
 def either(a: Known, b: Known) -> Known:
-    """The range of numbers that are in one of two ranges."""
-    if isinstance(a, Range) and isinstance(b, Range):
-        return hull(a, b)
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return tuple(map(either, a, b))
-    return b if isinstance(b, tuple) else a
-
-
-def covers(a: Known, b: Known) -> bool:
-    """True if all numbers that b allows are known to be allowed by a."""
-    if isinstance(a, Range) and isinstance(b, Range):
-        return inside(b, a)
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return all(map(covers, a, b))
-    return False
+    """The range of numbers that are in one of two ranges; a single range is that of each part of a
+    tuple."""
+    if isinstance(a, Range):
+        return hull(a, b) if isinstance(b, Range) else tuple(either(a, part) for part in b)
+    if isinstance(b, Range):
+        return tuple(either(part, b) for part in a)
+    return tuple(map(either, a, b))

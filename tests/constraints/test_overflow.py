@@ -229,6 +229,13 @@ def test_terms_that_are_made_by_reductions_have_a_range(e: str, most: int) -> No
     assert not proved(text.format(n=border + 1, e=e))
 
 
+def test_a_padding_counts_for_each_part_of_a_tuple() -> None:
+    padded = "pad(1, 1, 7, map(x -> (int(x) + 300, -int(x)), xs))"
+    for part, least, most in ((0, 7, 555), (1, -255, 7)):
+        found = range_of(parse(f"f(xs : [uchar]3) = map(p -> p.{part}, {padded})").body)
+        assert (found.least, found.most) == (least, most)
+
+
 def test_nothing_is_told_of_reductions_that_grow_for_many_turns() -> None:
     grown = "reduce(1, (p, x) -> p * 2 + x, {xs})"
     text = "f(xs : [uchar]{n}) = " + grown.format(xs="xs")
