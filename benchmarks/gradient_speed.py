@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.trial import EXAMPLES
-from codegen.compile import generate
+from codegen.compile import generate_for
 from codegen.demand_proofs import demand_proofs
 from codegen.runtime.series import Series
 from codegen.runtime.session import Session, choose, open_device
@@ -110,8 +110,7 @@ def way(kind: str, p: Program, record: Record, session: Session) -> Way:
     """The variant of a record, built anew, on random inputs."""
     v = record.variant
     low = lower(p, form_named(p, v.family, v.form))
-    items = profile_of(session.device).group_items
-    made = generate(bound(low.program, dict(v.parameters)), max_work_group=items)
+    made = generate_for(bound(low.program, dict(v.parameters)), profile_of(session.device))
     demand_proofs(made)
     series = session.build(made.plan).series(random_inputs(p, 0))
     series.warm()

@@ -47,7 +47,7 @@ class Generated:
 
 
 class Limits(Protocol):
-    """What code generation asks of a device, as its profile says it: see `generate`."""
+    """The limits of a device that code generation asks for; `generate` tells what they mean."""
 
     @property
     def group_items(self) -> int: ...

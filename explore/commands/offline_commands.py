@@ -53,10 +53,9 @@ def bundle(given: argparse.Namespace) -> int:
     """Run `explore bundle PROGRAM`: explore a program, unless a run is given, and write its best
     variants as a folder; returns the exit status."""
     from explore.bundle.write_bundle import write_bundle
-    from explore.results.guarded_database import FILE
     from explore.run.run import Run
 
-    stored = (given.program / FILE).exists()
+    stored = Run(given.program).stored
     options = options_of(given)
     if stored and (given.device or given.profile or options != Options()):
         raise UserError(

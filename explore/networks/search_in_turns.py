@@ -11,6 +11,7 @@ from functools import partial
 
 from explore.network_choice.find_options import Options
 from explore.network_choice.layer_options import Option
+from explore.network_choice.quick_look import Tell
 from explore.networks.network_run import NetworkRun
 from explore.networks.shared_hands import SharedHands
 from explore.networks.shares_of_time import (
@@ -32,8 +33,6 @@ from explore.run.worker_pools import Here
 from explore.toolchain.toolchain import ToolchainFault
 from explore.workers.hands import Hands
 from ir.errors import UserError
-
-Tell = Callable[[int, Sequence[Option]], None]
 
 
 def explored(network: NetworkRun, target: Target, tell: Tell) -> Options:

@@ -97,9 +97,9 @@ def test_a_program_is_kept_with_the_intermediate_code_of_nothing(
 
 
 def test_code_that_takes_no_more_than_that_of_nothing_is_left(
-    keeping: Session, tmp_path: Path
+    keeping: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keeping.compiler._nothing = lambda: bytes(1 << 20)  # type: ignore[assignment]
+    monkeypatch.setattr(keeping.compiler, "_nothing", lambda: bytes(1 << 20))
     keeping.build(adding())
     whole = keeping.compiler.from_source(adding().kernels[0].source, "").get_info(BINARIES)[0]
     assert len(kept_of(tmp_path)) == len(whole)
