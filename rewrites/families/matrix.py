@@ -56,7 +56,14 @@ from rewrites.tuning.family import (
 )
 from rewrites.tuning.matrix_tuning import OF_BOTH, TUNING, of_patches
 from rewrites.tuning.offered_instructions import offered
-from rewrites.tuning.stored_forms import AHEAD, PADDED_VIEWS, Views, chosen, stored_choices
+from rewrites.tuning.stored_forms import (
+    AHEAD,
+    LAID,
+    PADDED_VIEWS,
+    Views,
+    chosen,
+    stored_choices,
+)
 from rewrites.tuning.sums_of_programs import sums_of
 
 TR, TC, SR, SC, S = map(named, ("tr", "tc", "sr", "sc", "s"))
@@ -237,9 +244,7 @@ STEP_AHEAD = Trait(
     "operands are loaded a step before they are multiplied, copies begun between products",
     weight=2.0,
 )
-LAID = Trait(
-    "laid", "what lanes load is laid out for them in memory, in every run", stores=True, weight=0.5
-)
+LAID_FOR_LANES = replace(LAID, weight=0.5)
 TILED = Trait(
     "tiled",
     "what slides is stored, with tiles of the image beside each other",
@@ -315,7 +320,7 @@ def _in_runs(p: Program, name: str, every: Sequence[Chunks]) -> Iterator[Form]:
         choices = Choices(relaid=parameter_names(p)) if tiles is None else Choices()
         made = Matrix(choices, name, chunks.parts, chunks, tiles, split, tiled, laid)
         ours = () if tiles is None else (TILES[tiles],)
-        stored = chosen({TILED: tiled, LAID: laid, STORED_PARTS: split})
+        stored = chosen({TILED: tiled, LAID_FOR_LANES: laid, STORED_PARTS: split})
         more = (_instruction(sums, made), PATCH, *ours, *stored, *_traits(chunks))
         yield _form(p, more, made, of_patches(name, chunks.slices))
 

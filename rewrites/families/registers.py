@@ -55,7 +55,15 @@ from rewrites.tuning.family import (
     Way,
     parameter_names,
 )
-from rewrites.tuning.stored_forms import ALL_VIEWS, FLIPPED, ITEMS, Views, chosen, stored_choices
+from rewrites.tuning.stored_forms import (
+    ALL_VIEWS,
+    FLIPPED,
+    ITEMS,
+    Views,
+    chosen,
+    laid_choices,
+    stored_choices,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +281,8 @@ OVER_PIXELS = replace(TUNING, sides=Sides(pixels=("tr", "v", "ty"), channels=("t
 
 def registers_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
     """The forms of the family `registers` for a program, those that store one of `views`."""
-    stored = stored_choices(p, views, named("tr") * named("v"), named("tx"))
+    panel = named("tr") * named("v")
+    stored = (*stored_choices(p, views, panel, named("tx")), *laid_choices(p, views, panel))
     narrow = {PAIRS: has_bytes(p), FOURS: has_bytes(p), WIDE_CHUNKS: has_narrow(p)}
     orders = [order for order in ORDERS if all(narrow.get(trait, True) for trait in order)]
     for (traits, choices), level, tall, order in product(

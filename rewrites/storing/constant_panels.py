@@ -38,8 +38,8 @@ def relay(
         done = kernels(partial(each, common(e)))(e)
         if done is None or not done[1]:
             raise Refused(
-                "expected a constant parameter that a kernel reads along rows, to be stored in "
-                "panels; found none in the program"
+                "expected an operand that a kernel reads along rows, to be stored in panels: a "
+                "constant, or, in forms `laid`, any; found none in the program"
             )
         return done
 

@@ -7,8 +7,9 @@ from itertools import product
 
 from ir.core.nodes import Program
 from ir.core.size import Size
+from rewrites.analysis.windows import has_windows
 from rewrites.storing.stored_views import Choices, Windows
-from rewrites.tuning.family import Trait, constant_names
+from rewrites.tuning.family import Trait, constant_names, parameter_names
 
 PADDED = Trait("padded", "the padded image is stored", stores=True)
 PLANES = Trait("planes", "stored with its innermost dimension (channels) outermost", stores=True)
@@ -18,6 +19,12 @@ IM2COL = Trait("im2col", "every window is stored whole", stores=True, weight=0.5
 ROOM = Trait("room", "what is stored has room for rounded-up tiles", stores=True, weight=0.5)
 RELAID = Trait(
     "relaid", "constants are kept in the order in which they are read", stores=True, weight=4.0
+)
+LAID = Trait(
+    "laid",
+    "operands are laid out in the order in which they are read, in every run",
+    stores=True,
+    weight=4.0,
 )
 FLIPPED = Trait("flipped", "vectors go over pixels instead of channels", weight=0.5)
 AHEAD = Trait("ahead", "the next chunk is loaded while this one is used")
@@ -59,6 +66,19 @@ def stored_choices(
     for flipped, (windows, room), names_ in product(flips, views, relaid):
         traits = (*TRAITS[windows], *chosen({ROOM: room, RELAID: bool(names_)}))
         yield traits, Choices(windows, room, names_, panel, block=block, flipped=flipped)
+
+
+def laid_choices(
+    p: Program, views: Views, panel: Size
+) -> Iterator[tuple[tuple[Trait, ...], Choices]]:
+    """The choices of forms, with their traits, that lay out the operand that vectors go over in
+    every run, in panels of `panel` rows: for products of operands none of which is constant, if
+    `views` has the operands as they are. There are none for programs with windows, each of which
+    would be copied."""
+    if constant_names(p) or has_windows(p.body) or (Windows.NONE, False) not in views:
+        return
+    for flipped in (False, True):
+        yield (LAID,), Choices(relaid=parameter_names(p), panel=panel, flipped=flipped)
 
 
 def chosen(traits: dict[Trait, bool]) -> tuple[Trait, ...]:
