@@ -3,11 +3,20 @@
 # key: p program
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import product
 
-from ir.core.nodes import Program
+from ir.core.nodes import Expr, Program
 from ir.core.size import Size
 from rewrites.analysis.windows import has_windows
+from rewrites.engine.refused import Refused
+from rewrites.engine.rule import Rewritten
+from rewrites.engine.strategy import seq, skip
+from rewrites.kernels.each_kernel import wherever
+from rewrites.nest.dimensions import sided
+from rewrites.nest.normal_form import normalise
+from rewrites.nest.spine import nest
+from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.stored_views import Choices, Windows
 from rewrites.tuning.family import Trait, constant_names, parameter_names
 
@@ -24,7 +33,7 @@ LAID = Trait(
     "laid",
     "operands are laid out in the order in which they are read, in every run",
     stores=True,
-    weight=4.0,
+    weight=16.0,
 )
 FLIPPED = Trait("flipped", "vectors go over pixels instead of channels", weight=0.5)
 AHEAD = Trait("ahead", "the next chunk is loaded while this one is used")
@@ -74,11 +83,30 @@ def laid_choices(
     """The choices of forms, with their traits, that lay out the operand that vectors go over in
     every run, in panels of `panel` rows: for products of operands none of which is constant, if
     `views` has the operands as they are. There are none for programs with windows, each of which
-    would be copied."""
+    would be copied. Vectors go over the innermost dimension of results, so that results are stored
+    as they lie."""
     if constant_names(p) or has_windows(p.body) or (Windows.NONE, False) not in views:
         return
-    for flipped in (False, True):
+    for flipped in sorted(_innermost_in_columns(p)):
         yield (LAID,), Choices(relaid=parameter_names(p), panel=panel, flipped=flipped)
+
+
+@lru_cache(maxsize=64)
+def _innermost_in_columns(p: Program) -> frozenset[bool]:
+    """Whether the innermost dimension of results is one of columns, for each kernel of a program;
+    empty for a program whose sums cannot be brought into kernels of their own."""
+    found = set[bool]()
+
+    def look(e: Expr) -> Rewritten | None:
+        columns = sided(e).columns
+        found.add(len(nest(e)) - 1 in columns)
+        return skip(e)
+
+    try:
+        seq(one_each(parameter_names(p), normalise), wherever(look))(p.body)
+    except Refused:
+        return frozenset()
+    return frozenset(found)
 
 
 def chosen(traits: dict[Trait, bool]) -> tuple[Trait, ...]:
