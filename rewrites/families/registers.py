@@ -20,6 +20,7 @@ from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
 from rewrites.engine.strategy import attempt, exhaust, seq, skip
+from rewrites.kernels.copy_kernels import panel_by_panel, unfolded
 from rewrites.kernels.each_kernel import wherever
 from rewrites.kernels.register_block import (
     in_turns,
@@ -59,6 +60,7 @@ from rewrites.tuning.stored_forms import (
     ALL_VIEWS,
     FLIPPED,
     ITEMS,
+    LAID,
     Views,
     chosen,
     laid_choices,
@@ -78,7 +80,7 @@ class Registers:
     before they go into a sum, `in_fours`: those of four steps, one factor of each made unsigned, or
     signed, if the other is not.
     `wide`: the numbers of several blocks of a swept line are converted to wider ones, once, before
-    the blocks are made.
+    the blocks are made. `laid`: what is laid out in panels is so in every run, and not once.
     """
 
     choices: Choices
@@ -90,6 +92,7 @@ class Registers:
     in_pairs: bool = False  # the products of two steps are added before they go into a sum
     in_fours: bool = False  # those of four steps, of unsigned and signed bytes
     wide: bool = False  # the numbers of several blocks are widened once, before
+    laid: bool = False  # panels are laid out in every run
 
 
 CHUNKS = ("column chunks",)  # the map over what is widened at once, if there is one
@@ -103,7 +106,10 @@ def registers(params: frozenset[str], form: Registers) -> Strategy:
         one_each(params, normalise),
         exhaust(flat_zip()) if form.in_fours else skip,  # sums of weights beside these
         prepare(params, form.choices),
-        wherever(partial(kernel, params, form)),
+        wherever(
+            partial(kernel, params, form),
+            copied=panel_by_panel(named("v")) if form.laid else unfolded,
+        ),
     )
 
 
@@ -308,6 +314,7 @@ def registers_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
             in_pairs=PAIRS in order,
             in_fours=FOURS in order,
             wide=WIDE_CHUNKS in order,
+            laid=LAID in traits,
         )
         way = Way(registers, parameter_names(p), choice)
         tuning = OVER_PIXELS if flipped else FOURS_TUNING if FOURS in order else TUNING

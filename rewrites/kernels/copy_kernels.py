@@ -11,10 +11,11 @@ between the two.
 from collections.abc import Iterator, Mapping, Sequence
 
 from ir.core.nodes import Expr, Level, Map, Pad, PadEdge, Slide, Store
-from ir.core.size import Nat, named, names
+from ir.core.size import Nat, Size, named, names
 from ir.core.terms import children, size_names
 from ir.core.type_rules import size_of, type_of
 from ir.core.types import depth
+from ir.core.views import is_view
 from rewrites.analysis.out_views import is_crop
 from rewrites.engine.rule import Rewritten, Step, Strategy
 from rewrites.engine.stages import stage
@@ -25,8 +26,10 @@ from rewrites.laws.functions_of_elements import map_after_view
 from rewrites.laws.lower import copy, to_parallel, to_seq
 from rewrites.laws.maps import split_map
 from rewrites.laws.vectors import vectorize_map
+from rewrites.nest.labels import labels
 from rewrites.nest.named_nest import picked, standing
-from rewrites.nest.spine import body, computed, inside, loops, nest, sequential
+from rewrites.nest.named_views import reordered
+from rewrites.nest.spine import body, computed, inside, loops, nest, nested, sequential
 
 BESIDE = (8, 4)  # neighbours that a work-item copies, as many as divide what is stored
 SUMMED = (4, 2)  # neighbours that a work-item sums up, as many as divide what is stored
@@ -38,6 +41,23 @@ def unfolded(e: Expr) -> Rewritten | None:
     windows or padded arrays, else with a work-item for each result."""
     copied = stage("a kernel that copies rows", seq(computed, _rows_shared, loops))
     return copied(e) if _is_of_windows(e) else plain(e)
+
+
+def panel_by_panel(v: Size) -> Strategy:
+    """The strategy that lowers a kernel which copies an array into panels: a work-item reads a row
+    of the array from end to end, and writes it to one panel after another, in vectors of v
+    elements. Other kernels without sums are lowered by `unfolded`."""
+
+    def run(e: Expr) -> Rewritten | None:
+        between = depth(type_of(e)) - 2
+        if between < 1 or not is_view(e):
+            return None
+        lying = labels("panels", rows=between, lanes=1)
+        vectors = nested(between + 1, vectorize_map(v=v))
+        each = seq(computed, vectors, inside(_over(0, {0: 0})))
+        return reordered(lying, ("rows", "panels", "lanes"), each)(e)
+
+    return choice(stage("a kernel that lays out panels", run), unfolded)
 
 
 def by_elements(e: Expr) -> Rewritten | None:
