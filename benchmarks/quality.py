@@ -1,17 +1,20 @@
 """The quality of searches against wall time: after 10 s, 30 s, a minute, …, the best variant so far
 beside the best known one.
 
-    python -m benchmarks.quality NAME=RUN … [--at 10,30,60,120] [--figure FILE.svg]
+    python -m benchmarks.quality NAME=RUN … [--at 10,30,60,120] [--title T] [--keep FILE.json]
+    python -m benchmarks.quality --drawn FILE.json … --figure FILE.svg
 
 The runs are stored ones of one program on one device; several with equal names are several seeds of
 one way to search. The variant that was the best of a run at each of these times, by what was known
 then, is timed again here, in turns with those of all others: times from different minutes cannot be
-compared. The best known one is the fastest of these.
+compared. The best known one is the fastest of these. A table that was kept in a file is a panel of
+a figure.
 """
 
 import argparse
+import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +32,8 @@ from explore.run.worker_pools import device_pool
 from ir.errors import UserError
 
 AT = "10,30,60,120"
-RATIOS = (1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50)  # marked in the figure
+RATIOS = (1, 1.2, 1.5, 2, 3, 5)  # marked in the figure
+ACROSS = 3  # panels of a figure side by side
 LIMIT = 600.0  # seconds to time all of them again
 INK = ("#858585", "#3f87e8", "#d9822b", "#d6409f")
 
@@ -93,49 +97,83 @@ def table(runs: Sequence[Searched], found: Sequence[Sequence[float | None]]) -> 
     return lines
 
 
-def drawn(
-    runs: Sequence[Searched], found: Sequence[Sequence[float | None]], file: Path, title: str
-) -> None:
-    """Write a figure of the ratios against the time, a line for each name: the median over its
-    runs."""
+def kept(
+    title: str, runs: Sequence[Searched], found: Sequence[Sequence[float | None]]
+) -> dict[str, Any]:
+    """The table of the runs' ratios as a file keeps it."""
+    rows = [
+        {"name": s.name, "first_s": s.first_s, "ratios": row}
+        for s, row in zip(runs, found, strict=True)
+    ]
+    return {"title": title, "at": [*runs[0].best], "rows": rows}
+
+
+def drawn(tables: Sequence[Mapping[str, Any]], file: Path) -> None:
+    """Write a figure with a panel for each table: the ratios against the time, a line for each
+    name, which is the median over its runs."""
     from matplotlib import rc_context  # here: slow to import
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
-    at, names = list(runs[0].best), list(dict.fromkeys(s.name for s in runs))
+    names = list(dict.fromkeys(row["name"] for table in tables for row in table["rows"]))
+    inks = dict(zip(names, INK, strict=False))
+    across = min(ACROSS, len(tables))
+    down = -(-len(tables) // across)
     with rc_context({"svg.hashsalt": "convlift", "font.size": 8}):
-        figure = Figure(figsize=(4.6, 2.9), layout="constrained")
-        axes: Any = figure.add_subplot()
-        for name, ink in zip(names, INK, strict=False):
-            rows = [row for s, row in zip(runs, found, strict=True) if s.name == name]
-            columns = [[r for r in column if r is not None] for column in zip(*rows, strict=True)]
-            points = [(t, statistics.median(c)) for t, c in zip(at, columns, strict=True) if c]
-            axes.plot(*zip(*points, strict=True), "o-", color=ink, label=name, lw=1.2, ms=3)
-        axes.set(xscale="log", yscale="log", xlabel="seconds since the command", title=title)
-        axes.set(ylabel="best so far / best known", xticks=at, xticklabels=[f"{t:g}" for t in at])
-        low, high = axes.get_ylim()
-        shown = [ratio for ratio in RATIOS if low <= ratio <= high]
-        axes.set(yticks=shown, yticklabels=[f"{ratio:g}" for ratio in shown])
-        axes.axhline(1, color=INK[0], lw=0.5)
-        axes.minorticks_off()
-        axes.legend(frameon=False)
+        figure = Figure(figsize=(2.5 * across, 2.1 * down), layout="constrained")
+        grid = figure.subplots(down, across, squeeze=False, sharey=True)
+        for axes in grid.flat[len(tables) :]:
+            axes.set_visible(False)
+        for axes, table in zip(grid.flat, tables, strict=False):
+            for name in dict.fromkeys(row["name"] for row in table["rows"]):
+                points = [*_medians(table, name)]
+                axes.plot(*zip(*points, strict=True), "o-", color=inks[name], lw=1.2, ms=3)
+            _marked(axes, table)
+        figure.supxlabel("seconds since the command")
+        figure.supylabel("best so far / best known")
+        lines = [Line2D([], [], color=inks[name], marker="o", ms=3, lw=1.2) for name in names]
+        figure.legend(lines, names, frameon=False, loc="outside upper right", ncols=len(names))
         figure.savefig(file, metadata={"Date": None})
+
+
+def _medians(table: Mapping[str, Any], name: str) -> Iterator[tuple[float, float]]:
+    """The times at which runs called `name` had a result, each with the median of their ratios."""
+    rows = [row["ratios"] for row in table["rows"] if row["name"] == name]
+    for t, column in zip(table["at"], zip(*rows, strict=True), strict=True):
+        if known := [ratio for ratio in column if ratio is not None]:
+            yield t, statistics.median(known)
+
+
+def _marked(axes: Any, table: Mapping[str, Any]) -> None:
+    """Give the axes of a panel the title of its table, its scales and the marks on them."""
+    axes.set(xscale="log", yscale="log", title=table["title"])
+    axes.set(xticks=table["at"], xticklabels=[f"{t:g}" for t in table["at"]])
+    axes.set(yticks=RATIOS, yticklabels=[f"{ratio:g}" for ratio in RATIOS])
+    axes.set(xlim=(0.8 * table["at"][0], 1.2 * table["at"][-1]), ylim=(0.95, 5.5))
+    axes.axhline(1, color=INK[0], lw=0.5)
+    axes.minorticks_off()
 
 
 def main() -> None:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("runs", nargs="+", metavar="NAME=RUN")
+    options.add_argument("runs", nargs="*", metavar="NAME=RUN")
     options.add_argument("--at", default=AT)
-    options.add_argument("--figure", type=Path)
     options.add_argument("--title", default="")
+    options.add_argument("--keep", type=Path)
+    options.add_argument("--drawn", type=Path, nargs="+", default=[])
+    options.add_argument("--figure", type=Path)
     given = options.parse_args()
+    if given.drawn and given.figure:
+        drawn([json.loads(file.read_text()) for file in given.drawn], given.figure)
+        return
     at = [float(t) for t in given.at.split(",")]
     runs = [searched(word, at) for word in given.runs]
     found = ratios(runs, timed(runs))
     print("\n".join(table(runs, found)))
-    if given.figure:
-        drawn(runs, found, given.figure, given.title)
+    if given.keep:
+        given.keep.write_text(json.dumps(kept(given.title, runs, found)))
 
 
 if __name__ == "__main__":
