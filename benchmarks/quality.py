@@ -32,7 +32,7 @@ from explore.run.worker_pools import device_pool
 from ir.errors import UserError
 
 AT = "10,30,60,120"
-RATIOS = (1, 1.2, 1.5, 2, 3, 5)  # marked in the figure
+RATIOS = (1, 1.2, 1.5, 2, 3, 5, 10, 20, 50)  # marked in the figure
 ACROSS = 3  # panels of a figure side by side
 LIMIT = 600.0  # seconds to time all of them again
 INK = ("#858585", "#3f87e8", "#d9822b", "#d6409f")
@@ -119,6 +119,7 @@ def drawn(tables: Sequence[Mapping[str, Any]], file: Path) -> None:
     inks = dict(zip(names, INK, strict=False))
     across = min(ACROSS, len(tables))
     down = -(-len(tables) // across)
+    most = max(ratio for table in tables for name in names for _, ratio in _medians(table, name))
     with rc_context({"svg.hashsalt": "convlift", "font.size": 8}):
         figure = Figure(figsize=(2.5 * across, 2.1 * down), layout="constrained")
         grid = figure.subplots(down, across, squeeze=False, sharey=True)
@@ -128,7 +129,7 @@ def drawn(tables: Sequence[Mapping[str, Any]], file: Path) -> None:
             for name in dict.fromkeys(row["name"] for row in table["rows"]):
                 points = [*_medians(table, name)]
                 axes.plot(*zip(*points, strict=True), "o-", color=inks[name], lw=1.2, ms=3)
-            _marked(axes, table)
+            _marked(axes, table, 1.3 * most)
         figure.supxlabel("seconds since the command")
         figure.supylabel("best so far / best known")
         lines = [Line2D([], [], color=inks[name], marker="o", ms=3, lw=1.2) for name in names]
@@ -144,12 +145,14 @@ def _medians(table: Mapping[str, Any], name: str) -> Iterator[tuple[float, float
             yield t, statistics.median(known)
 
 
-def _marked(axes: Any, table: Mapping[str, Any]) -> None:
-    """Give the axes of a panel the title of its table, its scales and the marks on them."""
+def _marked(axes: Any, table: Mapping[str, Any], top: float) -> None:
+    """Give the axes of a panel the title of its table, its scales up to the ratio `top`, and the
+    marks on them."""
+    shown = [ratio for ratio in RATIOS if ratio <= top]
     axes.set(xscale="log", yscale="log", title=table["title"])
     axes.set(xticks=table["at"], xticklabels=[f"{t:g}" for t in table["at"]])
-    axes.set(yticks=RATIOS, yticklabels=[f"{ratio:g}" for ratio in RATIOS])
-    axes.set(xlim=(0.8 * table["at"][0], 1.2 * table["at"][-1]), ylim=(0.95, 5.5))
+    axes.set(yticks=shown, yticklabels=[f"{ratio:g}" for ratio in shown])
+    axes.set(xlim=(0.8 * table["at"][0], 1.2 * table["at"][-1]), ylim=(0.95, top))
     axes.axhline(1, color=INK[0], lw=0.5)
     axes.minorticks_off()
 
@@ -168,6 +171,8 @@ def main() -> None:
     if given.drawn and given.figure:
         drawn([json.loads(file.read_text()) for file in given.drawn], given.figure)
         return
+    if not given.runs:
+        options.error("expected NAME=RUN of stored runs, or --drawn with files and --figure")
     at = [float(t) for t in given.at.split(",")]
     runs = [searched(word, at) for word in given.runs]
     found = ratios(runs, timed(runs))
