@@ -3,22 +3,17 @@
 # key: p program
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import product
 
-from ir.core.nodes import Expr, Program
+from ir.core.nodes import Program
 from ir.core.size import Size
 from rewrites.analysis.windows import has_windows
 from rewrites.engine.refused import Refused
-from rewrites.engine.rule import Rewritten
-from rewrites.engine.strategy import seq, skip
-from rewrites.kernels.each_kernel import wherever
 from rewrites.nest.dimensions import sided
-from rewrites.nest.normal_form import normalise
 from rewrites.nest.spine import nest
-from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.stored_views import Choices, Windows
 from rewrites.tuning.family import Trait, constant_names, parameter_names
+from rewrites.tuning.sums_of_programs import kernels_of
 
 PADDED = Trait("padded", "the padded image is stored", stores=True)
 PLANES = Trait("planes", "stored with its innermost dimension (channels) outermost", stores=True)
@@ -87,26 +82,18 @@ def laid_choices(
     as they lie."""
     if constant_names(p) or has_windows(p.body) or (Windows.NONE, False) not in views:
         return
-    for flipped in sorted(_innermost_in_columns(p)):
+    for flipped in sorted(set(_innermost_in_columns(p))):
         yield (LAID,), Choices(relaid=parameter_names(p), panel=panel, flipped=flipped)
 
 
-@lru_cache(maxsize=64)
-def _innermost_in_columns(p: Program) -> frozenset[bool]:
-    """Whether the innermost dimension of results is one of columns, for each kernel of a program;
-    empty for a program whose sums cannot be brought into kernels of their own."""
-    found = set[bool]()
-
-    def look(e: Expr) -> Rewritten | None:
-        columns = sided(e).columns
-        found.add(len(nest(e)) - 1 in columns)
-        return skip(e)
-
-    try:
-        seq(one_each(parameter_names(p), normalise), wherever(look))(p.body)
-    except Refused:
-        return frozenset()
-    return frozenset(found)
+def _innermost_in_columns(p: Program) -> Iterator[bool]:
+    """For each kernel of a program that has rows and columns, whether the innermost dimension of
+    its results is one of columns."""
+    for kernel in kernels_of(p):
+        try:
+            yield len(nest(kernel)) - 1 in sided(kernel).columns
+        except Refused:  # it makes no sum, or sums have no sides
+            continue
 
 
 def chosen(traits: dict[Trait, bool]) -> tuple[Trait, ...]:

@@ -1,5 +1,5 @@
-"""The sums of a program, by their lengths, and how many additions of a matrix instruction make
-one."""
+"""The kernels of a program, the lengths of their sums, and how many additions of a matrix
+instruction make a sum."""
 
 # key: p program, e term
 
@@ -11,7 +11,7 @@ from ir.core.nodes import Expr, Program
 from ir.instructions.entry import Entry
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten
-from rewrites.engine.strategy import attempt, seq, skip
+from rewrites.engine.strategy import seq, skip
 from rewrites.kernels.register_block import on_reduction, trips, weight
 from rewrites.kernels.staged_sums import Chunks, Slices
 from rewrites.kernels.sums_by_instruction import Parts
@@ -29,6 +29,23 @@ CUT = 0.19
 
 
 @lru_cache(maxsize=64)
+def kernels_of(p: Program) -> tuple[Expr, ...]:
+    """The kernels of a program in normal form, with one sum each at most; none for a program whose
+    sums cannot be brought into kernels of their own."""
+    found: list[Expr] = []
+
+    def look(e: Expr) -> Rewritten | None:
+        found.append(e)
+        return skip(e)
+
+    try:
+        seq(one_each(parameter_names(p), normalise), kernels(look))(p.body)
+    except Refused:
+        return ()
+    return tuple(found)
+
+
+@lru_cache(maxsize=64)
 def sums_of(p: Program) -> frozenset[tuple[int, ...]]:
     """The lengths of the sums inside each other, from the outermost, of each kernel of a program;
     empty for a program whose sums cannot be brought into kernels of their own."""
@@ -38,10 +55,8 @@ def sums_of(p: Program) -> frozenset[tuple[int, ...]]:
         found.add(tuple(map(weight, trips(e))))
         return skip(e)
 
-    try:
-        seq(one_each(parameter_names(p), normalise), kernels(attempt(on_reduction(look))))(p.body)
-    except Refused:
-        return frozenset()
+    for kernel in kernels_of(p):
+        on_reduction(look)(kernel)
     return frozenset(found)
 
 
