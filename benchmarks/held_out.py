@@ -1,11 +1,13 @@
 """Do 20 measurements that begin from records reach what a full search of a layer finds, where no
 record has the layer?
 
-    python -m benchmarks.held_out run --out DIR [--cores 0,1:2,3:…] [--minutes 19] [--variants 1000]
+    python -m benchmarks.held_out run --out DIR [--lanes 0,1:2,3:…] [--minutes 19] [--variants 1000]
+        [--known LAYER,…] [--held-out LAYER,…]
     python -m benchmarks.held_out summary --out DIR
 
-`run` searches on several lanes at once. A lane is a few cores: its processes are bound to them, and
-the CPU device has no others. First, full searches of some sizes fill a record book. Then each layer
+`run` searches on several lanes at once. A lane is a few cores, to which its processes are bound,
+and a device: `0,1` searches on the CPU that has these two cores alone, `0-15@0` on the device with
+the number 0. First, full searches of some sizes fill a record book. Then each layer
 that the book does not have is searched three times: in full without records, with few variants from
 a copy of the book, and with few variants without records. The best of these are timed in turns, in
 several processes. What is done is kept, and `run` goes on where it was stopped; after `--minutes`
@@ -44,6 +46,7 @@ HELD_OUT = (
     "3x3:32x28x32,1x1:64x28x64,3x3:24x36x24,1x1:128x14x128,3x3:64x14x64,"
     "3x3:20x27x36,1x1:96x28x48,3x3:48x24x32,1x1:72x36x56,3x3:16x28x64"
 )
+CPU = "cpu"  # the device of a lane that names none
 LANES = ":".join(f"{n},{n + 1}" for n in range(0, 14, 2))
 COMPARED = 7  # processes in which the best variants are timed in turns
 PATIENCE = 10.0  # seconds that a search is given to stop
@@ -91,11 +94,12 @@ class Work:
                     return None  # what the others need has failed
         return None
 
-    def lane(self, cores: str) -> None:
-        """Do jobs on these cores until none is left."""
+    def lane(self, lane: str) -> None:
+        """Do jobs on this lane until none is left."""
+        cores, _, device = lane.partition("@")
         while (job := self.next()) is not None:
             begun, out = time.monotonic(), self.given.out
-            command = ["taskset", "-c", cores, *command_of(job, self.given)]
+            command = ["taskset", "-c", cores, *command_of(job, device or CPU, self.given)]
             with open(out / f"{job.name}.log", "ab") as log:
                 process = subprocess.Popen(
                     command, stdout=log, stderr=log, cwd=ROOT, process_group=0
@@ -105,14 +109,14 @@ class Work:
             status = process.wait()
             took = time.monotonic() - begun
             with open(out / "jobs.jsonl", "a") as jobs:
-                line = {"job": job.name, "cores": cores, "seconds": took, "status": status}
+                line = {"job": job.name, "lane": lane, "seconds": took, "status": status}
                 jobs.write(json.dumps(line) + "\n")
             with self.changed:
                 del self.running[job]
                 if status == 0:
                     (out / f"{job.name}.done").touch()
                 self.changed.notify_all()
-            print(f"{job.name} on {cores}: {took:.0f} s, status {status}", flush=True)
+            print(f"{job.name} on {lane}: {took:.0f} s, status {status}", flush=True)
 
     def stop(self) -> None:
         """Stop what runs: searches keep what they have found so far, and can be continued."""
@@ -147,9 +151,10 @@ def jobs_of(given: argparse.Namespace) -> list[Job]:
     return [job for job in (*known, *rest) if not job.done(given.out)]
 
 
-def command_of(job: Job, given: argparse.Namespace) -> list[str]:
-    """The command that does a job; it goes on with a full search that was begun. The record book
-    of a search with few variants is a copy, so that none begins from another's measurements."""
+def command_of(job: Job, device: str, given: argparse.Namespace) -> list[str]:
+    """The command that does a job on a device; it goes on with a full search that was begun. The
+    record book of a search with few variants is a copy, so that none begins from another's
+    measurements."""
     out: Path = given.out
     if job.kind == "compare":
         part = (sys.executable, "-m", "benchmarks.held_out", "compare", job.layer)
@@ -171,7 +176,7 @@ def command_of(job: Job, given: argparse.Namespace) -> list[str]:
     bound = {"C": channels, "W": width, "H": width, "M": kernels}
     return [
         *(sys.executable, "-m", "explore", str(ROOT / "examples" / PROGRAMS[window])),
-        *("--device", "cpu", "--out", str(folder), *records),
+        *("--device", device, "--out", str(folder), *records),
         *("--variants", str(variants_of(job, given))),
         *(word for name, size in bound.items() for word in ("--set", f"{name}={size}")),
     ]
@@ -189,7 +194,7 @@ def run(given: argparse.Namespace) -> None:
     begun = time.monotonic()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a script may ignore it
     work = Work(given, jobs_of(given), begun + given.minutes * 60, Condition(), {})
-    lanes = [Thread(target=work.lane, args=(cores,)) for cores in given.cores.split(":")]
+    lanes = [Thread(target=work.lane, args=(lane,)) for lane in given.lanes.split(":")]
     for lane in lanes:
         lane.start()
     for lane in lanes:
@@ -267,7 +272,7 @@ def main(argv: Sequence[str]) -> None:
     options.add_argument("how", choices=tuple(HOW))
     options.add_argument("layer", nargs="?", help="for compare")
     options.add_argument("--out", type=Path, required=True)
-    options.add_argument("--cores", default=LANES, help="of each lane")
+    options.add_argument("--lanes", default=LANES, help="cores of each, and a device: 0-15@0")
     options.add_argument("--minutes", type=float, default=19.0)
     options.add_argument("--variants", type=int, default=1000)
     options.add_argument("--known-variants", type=int, help="in the book (as in full searches)")
