@@ -16,7 +16,6 @@ from ir.core.nodes import (
     Expr,
     Generate,
     Instruct,
-    Instruction,
     Join,
     Lam,
     Level,
@@ -50,6 +49,7 @@ from ir.elaborate.environment import place
 from ir.elaborate.primitive_call import Call, Primitive
 from ir.elaborate.reduction_call import reduction
 from ir.errors import IllTyped, Unsupported, UserError, caret
+from ir.instructions.entry import Called
 from ir.instructions.table import CALLED
 
 # ---- algorithms
@@ -219,19 +219,19 @@ def _as_vector(c: Call) -> Expr:
 # ---- instructions
 
 
-def _instruct(instruction: Instruction) -> Primitive:
-    operands = variables(instruction.meaning.pattern)
+def _instruct(entry: Called) -> Primitive:
+    names = [v.name for v in variables(entry.program.pattern)]
 
     def make(c: Call) -> Expr:
-        parts = tuple(c.value(i) for i in range(len(operands)))
-        for i, (part, operand) in enumerate(zip(parts, operands, strict=True)):
+        parts = tuple(c.value(i) for i in range(len(names)))
+        held = variables(entry.instruction.meaning.pattern)  # made when it is first called
+        for i, (part, operand) in enumerate(zip(parts, held, strict=True)):
             if not equal(type_of(part), operand.type):
                 expected, found = show_type(operand.type), show_type(type_of(part))
-                raise c.wrong(i, f"{instruction.name} takes {expected} here, found {found}")
-        return Instruct(instruction, parts)
+                raise c.wrong(i, f"{entry.name} takes {expected} here, found {found}")
+        return Instruct(entry.instruction, parts)
 
-    usage = f"{instruction.name}({', '.join(v.name for v in operands)})"
-    return Primitive(usage, len(operands), len(operands), make)
+    return Primitive(f"{entry.name}({', '.join(names)})", len(names), len(names), make)
 
 
 # ---- numbers
@@ -322,7 +322,7 @@ PRIMITIVES: Mapping[str, Primitive] = {
         level.value: Primitive(f"{level.value}(dim)(f, xs)", 3, 3, _parallel(level))
         for level in Level
     },
-    **{name: _instruct(entry.instruction) for name, entry in CALLED.items()},
+    **{name: _instruct(entry) for name, entry in CALLED.items()},
     **_loops("", False),
     **_loops("unrolled ", True),
     "reduceSeqStepAhead": _fold("reduceSeqStepAhead", False, True),

@@ -260,7 +260,7 @@ class Loading(Spelled):
         """The function that the instruction computes: from a matrix to what lanes hold of it."""
         rows, columns = self.held.sides
         matrix = Array(Array(self.scalar, columns), rows)
-        return lam("matrix", matrix, lambda m: as_lanes(self.held, m))
+        return lam("rows", matrix, lambda m: as_lanes(self.held, m))
 
     @cached_property
     def instruction(self) -> Instruction:
