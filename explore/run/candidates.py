@@ -1,13 +1,13 @@
 """The candidates of a run, derived in parallel, with what is needed to build each of them.
 
 A few forms are derived before the first round, so that a first result is there soon: those that the
-record book names, or the first one of each family. All others are derived round by round: those
-that are due in any case, and those that are like good ones.
+record book names, or one of each family. All others are derived round by round: those that are due
+in any case, and those that are like good ones.
 """
 
 import pickle
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 
@@ -104,6 +104,7 @@ class Candidates:
     def take(self, derived: Derived) -> None:
         """Add a derived form, and as candidates the points that were drawn of it."""
         self.results.append(derived)
+        self.others.pop(_key(derived.lowered.form), None)  # it may stand in for another
         self.forms.append(Taken.of(derived.lowered))
         for variant, memory in zip(derived.variants, derived.memory, strict=True):
             self._add(variant, memory, len(self.forms) - 1)
@@ -134,7 +135,7 @@ class Candidates:
         without the outcomes of the `lag` rounds before it. `estimated` tells that outcomes are
         rough estimates of times."""
         budget = expected(options, PACE if lag else PACE_IN_TURNS)
-        self.at_once = round_size(budget)
+        self.at_once = round_size(budget) if lag else min(round_size(budget), AT_ONCE)
         return search_over(
             self.variants,
             self.memory,
@@ -158,6 +159,7 @@ class Candidates:
         before = len(self.variants)
         self._take_derived()
         drawn = len(self.variants) - before
+        self._put_off({self.variants[n].family for n in good})
         asked = [*self._like(good), *self.next_due(self.at_once)] or self.next_others()
         self.deriving.begin(asked)
         for number in dict.fromkeys([*numbers, *self._leading(good)]):
@@ -199,6 +201,11 @@ class Candidates:
         few = min(AT_ONCE, self.at_once // 2)
         first = islice((name for turn in turns for name in turn if name), few)
         return [self.others.pop(name) for name in dict.fromkeys(first)]
+
+    def _put_off(self, families: Set[str]) -> None:
+        """Put those that are due, but of none of these families, behind the others."""
+        if families:
+            self.due = deque(sorted(self.due, key=lambda task: task.form.family not in families))
 
     def next_due(self, count: int) -> list[Derivation]:
         """The next `count` tasks that are due, without those that were derived meanwhile."""

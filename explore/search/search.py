@@ -27,6 +27,7 @@ AT_ONCE = 6  # in one round
 ENOUGH = 8  # variants that ran: from fewer nothing is learned
 SOON = 4  # in the very first round, so that a first result is there soon
 _GOOD = math.log(2.0)  # slower than the fastest: what is like this may be faster
+_FAR = math.log(16.0)  # by rough estimates, which may be off by a factor for a whole family
 FEW = 4  # of a form, in one round, while fewer of it are known
 _HOPE = 2.0  # standard deviations
 LOST = 4  # of a family that failed, while none ran: it is not seen to any more for its own sake
@@ -214,9 +215,10 @@ class Search:
         seen = self._outlook(good, failed, seed)
         mean, spread, success = seen.mean[fresh], seen.spread[fresh], seen.chance[fresh]
         best = np.full(len(fresh), logs.min() if good else mean.min())
-        here = front_at(memory[fresh], memory[good], logs) if good else best
-        hopeful = seen.mean < best.min() + _GOOD
-        chosen = self._unseen(round(self._shares.explore * count), self._lost(known), hopeful)
+        every = front_at(memory, memory[good], logs) if good else np.full(len(memory), mean.min())
+        here = every[fresh]
+        hopeful = seen.mean < every + _GOOD
+        chosen = self._unseen(round(self._shares.explore * count), known, hopeful)
         wishes = (
             (self._shares.best, success * expected_improvement(best, mean, spread)),
             (self._shares.front, success * expected_improvement(here, mean, spread)),
@@ -241,14 +243,23 @@ class Search:
         known = None if self._prior is None else self._prior.expected(self._table)
         return outlook(self._table, taken, failed, seed, known)
 
-    def _unseen(self, count: int, lost: Set[Hashable], hopeful: NDArray[np.bool_]) -> list[int]:
+    def _unseen(self, count: int, known: Sequence[int], hopeful: NDArray[np.bool_]) -> list[int]:
         """The first `count` candidates that were not tried yet, in an order that takes from all
-        strata in turn. Families in `lost` are left out, and, of families that are familiar from
-        other runs, the candidates that are not `hopeful`."""
-        familiar = set[Hashable]() if self._prior is None else self._prior.familiar
+        strata in turn. Families that failed are left out and, of familiar families, the candidates
+        that are not `hopeful`; of others, those that are estimated to be far slower than the
+        quickest."""
+        lost, familiar = self._lost(known), self._familiar(known)
+        rough = self._table.total(self._table.estimates)
+        likely = rough < rough.min() + _FAR
         fresh = ((i, self._turns.family(i)) for i in self._turns.spread if i not in self._taken)
-        found = (i for i, f in fresh if f not in lost and (hopeful[i] or f not in familiar))
-        return list(islice(found, count))
+        worth = (i for i, f in fresh if f not in lost and (hopeful if f in familiar else likely)[i])
+        return list(islice(worth, count))
+
+    def _familiar(self, known: Sequence[int]) -> Set[Hashable]:
+        """The families of which this run, or others, tell enough to forecast times."""
+        ran = Counter(self._turns.family(i) for i in known if self._times[i] is not None)
+        elsewhere = set[Hashable]() if self._prior is None else self._prior.familiar
+        return {family for family, n in ran.items() if n >= FEW} | elsewhere
 
     def _of_each_family(self, fresh: NDArray[np.intp], score: Floats) -> Sequence[int]:
         """The candidates `fresh`, one of each family in turn, those with a high score first. The
@@ -286,8 +297,8 @@ class Search:
         parents = [i for i in dict.fromkeys([*ranked[:NEAR], *on_front]) if i not in self._looked]
         parents = parents[:AT_ONCE]
         self._looked.update(parents)
-        logs = [coarse_log(times[i]) for i in ranked]
-        worth = [i for i, log in zip(ranked, logs, strict=True) if log <= logs[0] + _GOOD]
+        logs = {i: coarse_log(times[i]) for i in ranked}
+        worth = [i for i in ranked if logs[i] <= logs[ranked[0]] + _GOOD or i in on_front]
         self._add_more(count, parents, worth)
 
 

@@ -18,13 +18,15 @@ LEAST = 4  # points of a form
 EACH = 80  # candidates of a family for each of its forms that is derived from the start
 FEWEST = 4  # forms of a family, if it has as many
 LEADING = 4  # of its heaviest forms by matrix instructions, so many are derived soon
+HEAVIEST = 4  # forms of a family, of which the first that applies stands for the heaviest
 
 
 @dataclass(frozen=True, slots=True)
 class Derive:
     """A task to derive a form of a program for a device with this profile, and to draw `points` of
     its points by the seed, within the limit on memory, the domain, the limit on errors, and for
-    inputs that hold numbers up to `largest`. With `soon` it comes before tasks without."""
+    inputs that hold numbers up to `largest`. If that form does not apply to the program, the first
+    form of `instead` that does is derived. With `soon` it comes before tasks without."""
 
     program: Program
     form: Form
@@ -36,6 +38,7 @@ class Derive:
     max_error: float = inf
     largest: float = inf
     soon: bool = False
+    instead: tuple[Form, ...] = ()
 
 
 def tasks(
@@ -64,7 +67,8 @@ def tasks(
     several = [f for f, every in known.items() if len(every) > 1]
     for every in filter(None, known.values()):
         share = max(1, budget // max(1, len(several)))
-        chosen = _drawn(every, program, profile, seed)[: max(FEWEST, share // EACH)]
+        weights = _weights(every, program, profile)
+        chosen = _drawn(every, weights, seed)[: max(FEWEST, share // EACH)]
         points = max(LEAST, -(-share // len(chosen)))
         found += [
             Derive(
@@ -78,6 +82,7 @@ def tasks(
                 max_error=max_error,
                 largest=largest,
                 soon=0 < n <= LEADING and _multiplies(form),
+                instead=() if n else _instead(form, every, weights),
             )
             for n, form in enumerate(chosen)
         ]
@@ -95,14 +100,17 @@ def others(todo: Sequence[Derive]) -> list[Derive]:
     return [
         replace(like, form=form, points=max(LEAST, like.points // 2), soon=False)
         for like in {task.form.family: task for task in todo}.values()
-        for form in _drawn(_suited_to(like), like.program, like.profile, like.seed)
+        for form in _forms_like(like)
         if (form.family, form.name) not in known
     ]
 
 
-def _suited_to(like: Derive) -> Sequence[Form]:
-    """The forms of the family of the task `like` that suit its device."""
-    return _suited(like.program, like.form.family, like.profile, like.max_error, like.largest)
+def _forms_like(like: Derive) -> list[Form]:
+    """The forms of the family of the task `like` that suit its device, in the order in which they
+    are tried."""
+    p, profile = like.program, like.profile
+    every = _suited(p, like.form.family, profile, like.max_error, like.largest)
+    return _drawn(every, _weights(every, p, profile), like.seed)
 
 
 def _suited(
@@ -130,32 +138,49 @@ def _suited(
     return [form for form in every if all(TABLE[n].lanes == 1 for n in form.instructions)]
 
 
-def _drawn(every: Sequence[Form], p: Program, profile: Profile, seed: int) -> list[Form]:
-    """The forms of a family in the order in which they are tried: the plain one first, then those
-    that stand for many (`_leading`); then all others in a random order, in which a form with a
-    large weight tends to come early."""
-    first, *rest = every
-    random = Random(f"{seed} {first.family}")
-    kind = {
-        "on_gpu": profile.is_gpu,
-        "dedicated_local": profile.dedicated_local,
-        "pairs_halves": profile.pairs_halves and _has_halves(p),
-    }
-    weights = [form.weight(**kind) for form in rest]
+def _drawn(every: Sequence[Form], weights: Sequence[float], seed: int) -> list[Form]:
+    """The forms of a family in the order in which they are tried: those that stand for many first
+    (`_leading`); then all others in a random order, in which a form with a large weight tends to
+    come early."""
+    random = Random(f"{seed} {every[0].family}")
     keys = [random.random() ** (1 / weight) for weight in weights]
     # Efraimidis, Spirakis 2006: the largest first
-    order = sorted(range(len(rest)), key=keys.__getitem__, reverse=True)
-    return [first, *(rest[n] for n in dict.fromkeys([*_leading(rest, weights), *order]))]
+    order = sorted(range(len(every)), key=keys.__getitem__, reverse=True)
+    return [every[n] for n in dict.fromkeys([*_leading(every, weights), *order])]
+
+
+def _weights(every: Sequence[Form], p: Program, profile: Profile) -> list[float]:
+    """The weight of each form of a program on a device."""
+    halves = profile.pairs_halves and _has_halves(p)
+    gpu, local = profile.is_gpu, profile.dedicated_local
+    return [form.weight(on_gpu=gpu, dedicated_local=local, pairs_halves=halves) for form in every]
+
+
+def _by_weight(weights: Sequence[float]) -> list[int]:
+    """The numbers of forms with these weights, the heaviest first."""
+    return sorted(range(len(weights)), key=lambda n: -weights[n])
+
+
+def _instead(form: Form, every: Sequence[Form], weights: Sequence[float]) -> tuple[Form, ...]:
+    """The forms that may stand in for the first `form` of a family: the next ones by weight, and
+    the plain one; none if it is the plain one itself."""
+    heaviest = [every[n] for n in _by_weight(weights)[:HEAVIEST]]
+    return () if form is every[0] else (*(f for f in heaviest if f is not form), every[0])
 
 
 def _leading(forms: Sequence[Form], weights: Sequence[float]) -> list[int]:
-    """The numbers of the first of the heaviest `forms` whose products matrix instructions make, as
-    many as weigh the same, but at most `LEADING`; then that of the heaviest of all. What is like
-    them can follow once they were measured."""
-    by_weight = sorted(range(len(forms)), key=lambda n: -weights[n])
+    """The numbers of the forms of a family, whose plain form is the first, that stand for many:
+    what is like them can follow once they were measured.
+
+    These are the heaviest of all and the plain one. Where matrix instructions make the products of
+    some, the plain one comes first, then the heaviest of those, as many as weigh the same, but at
+    most `LEADING`, then the heaviest of all."""
+    by_weight = _by_weight(weights)
     instructed = [n for n in by_weight if _multiplies(forms[n])]
+    if not instructed:
+        return [by_weight[0], 0]
     alike = [n for n in instructed if weights[n] == weights[instructed[0]]]
-    return [*alike[:LEADING], *by_weight[:1]]
+    return [0, *alike[:LEADING], by_weight[0]]
 
 
 def _multiplies(form: Form) -> bool:

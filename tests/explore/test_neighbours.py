@@ -229,7 +229,7 @@ def test_the_same_times_derive_the_same_forms_in_the_same_order() -> None:
 def test_a_run_begins_with_a_form_of_each_family_and_derives_the_others_round_by_round() -> None:
     options = Options(variants=100, families=("registers", "blocked"))
     found = begin(options)
-    assert forms_of(found) == [(family, "") for family in ("registers", "blocked")]
+    assert forms_of(found) == [("registers", "relaid swept vector-loads"), ("blocked", "relaid")]
     due = [named(task.form) for task in found.due]
     search = found.search(options)
     assert search.next_round()

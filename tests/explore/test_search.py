@@ -401,7 +401,7 @@ def test_no_turn_is_spent_on_what_other_runs_know_to_be_slow() -> None:
 
 def test_a_sum_is_searched_by_its_kernels() -> None:
     """A search that is told the time of each kernel finds a variant within 3 % of the best of 1,500
-    in 80 evaluations. A search that is told only the sums finds, in most cases, one that is over 10
+    in 80 evaluations. A search that is told only the sums finds, in some cases, one that is over 30
     % slower than the best."""
     apart, whole = list[float](), list[float]()
     for seed in range(5):
@@ -411,7 +411,7 @@ def test_a_sum_is_searched_by_its_kernels() -> None:
             search = search_over(variants, [1.0] * len(variants), "guided", seed, 200)
             found.append(best(run(search, totals.__getitem__, 80, told)) / min(totals))
     assert max(apart) <= 1.03, apart
-    assert np.median(whole) > 1.1, whole
+    assert max(whole) > 1.3, whole
 
 
 @pytest.mark.parametrize("how", ["guided", "random"])
@@ -514,11 +514,29 @@ def test_a_family_that_never_ran_is_not_seen_to_for_its_own_sake() -> None:
     places = [(family,) for family in ("works", "crashes") for _ in range(200)]
     table = KernelTable.of(("x",), np.random.default_rng(0).normal(size=(400, 1)))
     search = Search(table, places, spread=400, shares=Shares(best=0.0, front=0.0, explore=1.0))
-    trace = run(search, lambda i: None if places[i][0] == "crashes" else 1.0 + i, 160)
+    trace = run(search, lambda i: None if places[i][0] == "crashes" else 1.0 + i / 1000, 160)
     tried = [places[i][0] for i, _ in trace]
     assert tried[:16].count("crashes") == 8
     assert tried[64:].count("crashes") < 16
     assert tried[64:].count("works") > 64
+
+
+def test_what_is_slow_for_all_that_is_known_is_not_tried_for_its_own_sake() -> None:
+    """A family whose variants took ten times as long has few turns once some were measured; one
+    that is estimated to take a hundred times as long has none after the first rounds."""
+    families = [family for family in ("quick", "slow", "slowest") for _ in range(200)]
+    factor = {"quick": 1.0, "slow": 10.0, "slowest": 100.0}
+    guessed = {"quick": 1.0, "slow": 1.0, "slowest": 100.0}
+    x = np.random.default_rng(0).normal(size=(600, 1))
+    known = np.array([[float(f == "slow"), float(f == "slowest")] for f in families])
+    rough = [math.log(guessed[f]) for f in families]
+    table = KernelTable.of(("x", "slow", "slowest"), np.hstack([x, known]), estimates=rough)
+    search = Search(table, [(f,) for f in families], spread=600, shares=Shares(0.0, 0.3, 0.0, 0.7))
+    trace = run(search, lambda i: factor[families[i]] * (1 + i / 1000), 160)
+    tried = [families[i] for i, _ in trace]
+    assert tried[:16].count("slow") == 8
+    assert tried[64:].count("slow") < 16
+    assert tried[64:].count("slowest") == 0
 
 
 def test_families_have_turns_where_times_are_rough_estimates() -> None:
