@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 from explore.building.build_variant import Made
 from explore.measure.measure_variant import RUN_LIMIT, Measure
+from explore.results.pace import SLOW
 from explore.results.records import Failed, Measured, Outcome, Variant
+from explore.run.ledger import HOPELESS
 from explore.workers.workers import Workers
 
 SURE = 0.75  # of the ceiling: beyond, what some groups foretell is hopeless
@@ -43,7 +45,9 @@ class Bench:
 
     Those that take long are tried on some of their groups first (`queue`, then `trying` while that
     goes on); the quickest of those that were (`tried`, with what was foretold) is measured whole
-    before the others, of which its time may show that they are hopeless.
+    before the others, of which its time may show that they are hopeless. Those that would lead by a
+    time that was converted from a slow machine's are measured once more when nothing else waits
+    (`again`); `doubted` has their first outcomes.
 
     `ceiling` gives the time in nanoseconds above which a variant is hopeless, or None; times are
     converted to the pace `usual_ns`. `left` gives the seconds that the run has left for a
@@ -53,11 +57,13 @@ class Bench:
     device: Workers | None
     ceiling: Callable[[Variant], float | None]
     usual_ns: float | None = None  # the machine's pace, to which times are taken as they come
-    running: dict[int, Variant] = field(default_factory=dict)  # in measurement, or waiting for it
+    running: dict[int, Waiting] = field(default_factory=dict)  # in measurement, or waiting for it
     equal: dict[str, list[int]] = field(default_factory=dict)  # numbers by key: of equal kernels
     queue: deque[Waiting] = field(default_factory=deque)
     trying: dict[int, Waiting] = field(default_factory=dict)  # on some of their groups
     tried: dict[int, Foretold] = field(default_factory=dict)
+    again: deque[Waiting] = field(default_factory=deque)
+    doubted: dict[int, Measured] = field(default_factory=dict)
     left: Callable[[], float | None] = lambda: None
     cut: set[int] = field(default_factory=set)
 
@@ -71,28 +77,34 @@ class Bench:
 
     def put(self, waiting: Waiting) -> None:
         """Add a variant to the queue."""
-        self.running[waiting.number] = waiting.variant
+        self.running[waiting.number] = waiting
         self.equal[waiting.variant.key] = []
         self.queue.append(waiting)
         self.feed()
 
     def feed(self) -> None:
         """Give the device the next variant if it is free: one of the queue or, if that is empty,
-        the quickest of those that were tried on some of their groups. Its ceiling comes from all
-        that was measured before, in this round too."""
-        while (self.queue or self.tried) and self.device is not None and self.device.free:
+        the quickest of those that were tried on some of their groups, then one that is doubted. Its
+        ceiling comes from all that was measured before, in this round too."""
+        while self._more and self.device is not None and self.device.free:
             if self.queue:
                 w, in_part = self.queue.popleft(), True
                 self.trying[w.number] = w
-            else:
+            elif self.tried:
                 number = min(self.tried, key=lambda n: self.tried[n].outcome.time_ns)
                 w, in_part = self.tried.pop(number).waiting, False
+            else:
+                w, in_part = self.again.popleft(), False
             task = self._task(w, in_part)
             patience, left = _patience(task.ceiling_ns), self.left()
             if left is not None and left < patience:
                 self.cut.add(task.number)
                 patience = max(LEAST, left)
             self.device.submit(task, patience)
+
+    @property
+    def _more(self) -> bool:
+        return bool(self.queue or self.tried or self.again)
 
     def _task(self, w: Waiting, in_part: bool) -> Measure:
         made, ceiling = w.made, self.ceiling(w.variant)
@@ -112,6 +124,39 @@ class Bench:
             self.tried[n] = Foretold(waiting, outcome)
         return True
 
+    def doubts(self, n: int, outcome: Outcome) -> bool:
+        """True if variant number n would lead those that need no more memory by a time that was
+        converted from a slow machine's, for the first time: then it waits to be measured again. Not
+        all kernels are slowed alike."""
+        if n in self.doubted or not isinstance(outcome, Measured) or outcome.slowdown < SLOW:
+            return False
+        waiting = self.running[n]
+        ceiling = self.ceiling(waiting.variant)
+        if ceiling is None or HOPELESS * outcome.time_ns >= ceiling:
+            return False
+        self.doubted[n] = outcome
+        self.cut.discard(n)
+        self.again.append(waiting)
+        return True
+
+    def settled(self, n: int, outcome: Outcome) -> Outcome:
+        """The outcome that counts of variant number n: of two, that of the quicker machine; the
+        first, if the time was up before the end of the second."""
+        first = self.doubted.pop(n, None)
+        if first is None:
+            return outcome
+        if isinstance(outcome, Measured):
+            return min(first, outcome, key=lambda found: found.slowdown)
+        late = n in self.cut and isinstance(outcome, Failed) and outcome.timed_out
+        return first if late else outcome
+
+    def given_up(self) -> list[tuple[int, Measured]]:
+        """The numbers of the variants that wait to be measured again, with their first outcomes;
+        they do not wait any more."""
+        left = [w.number for w in self.again]
+        self.again.clear()
+        return [(n, self.doubted.pop(n)) for n in left]
+
     def hopeless(self) -> list[tuple[int, Measured]]:
         """The numbers of the variants that some groups showed to be hopeless, with their outcomes;
         they do not wait any more."""
@@ -126,13 +171,14 @@ class Bench:
     def unfinished(self, n: int, outcome: Outcome) -> bool:
         """True if the measurement of variant number n was ended because the run's time was up: that
         says nothing of the variant."""
-        return n in self.cut and isinstance(outcome, Failed) and outcome.timed_out
+        cut = n in self.cut and n not in self.doubted
+        return cut and isinstance(outcome, Failed) and outcome.timed_out
 
     def take(self, n: int) -> tuple[Variant, list[int]]:
         """The variant number n, now measured, and the numbers of variants with equal kernels; they
         leave the bench."""
         self.trying.pop(n, None)
-        variant = self.running.pop(n)
+        variant = self.running.pop(n).variant
         return variant, self.equal.pop(variant.key, [])
 
     def clear_queue(self) -> bool:

@@ -8,7 +8,7 @@ in any case, and those that are like good ones.
 import pickle
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, zip_longest
 
 from constraints.count.points import Point
@@ -104,7 +104,6 @@ class Candidates:
     def take(self, derived: Derived) -> None:
         """Add a derived form, and as candidates the points that were drawn of it."""
         self.results.append(derived)
-        self.others.pop(_key(derived.lowered.form), None)  # it may stand in for another
         self.forms.append(Taken.of(derived.lowered))
         for variant, memory in zip(derived.variants, derived.memory, strict=True):
             self._add(variant, memory, len(self.forms) - 1)
@@ -171,10 +170,25 @@ class Candidates:
         return Nearby(self.variants[before:], memory, drawn, more=bool(asked))
 
     def derive_now(self, tasks: Sequence[Derivation], saw: Saw = unseen) -> None:
-        """Derive forms, and add their candidates; `saw` is told how many are done, and how many
-        there are."""
-        self.deriving.begin(tasks)
-        self._take_derived(saw)
+        """Derive forms, and add their candidates; of a form that has none, one that may stand in
+        for it is derived, until one has some. `saw` is told how many are done, and how many there
+        are."""
+        while tasks:
+            self.deriving.begin(tasks)
+            self._take_derived(saw)
+            there = {_key(self.forms[n].lowered.form) for n in self.form_of}
+            lacking = (task for task in tasks if _key(task.form) not in there)
+            tasks = [task for each in lacking if (task := self._stand_in(each)) is not None]
+
+    def _stand_in(self, task: Derivation) -> Derive | None:
+        """The task to derive the first form that may stand in for that of a task, and that was not
+        derived yet; None if there is none."""
+        if isinstance(task, DeriveAt):
+            return None
+        for n, form in enumerate(task.instead, 1):
+            if self.others.pop(_key(form), None) is not None:
+                return replace(task, form=form, instead=task.instead[n:])
+        return None
 
     def _take_derived(self, saw: Saw = unseen) -> None:
         """Add the candidates of the forms whose derivation was begun earlier, as far as they

@@ -166,6 +166,8 @@ class Loop:
         """
         while self.bench.running and not self._up():
             self._pump()
+        for n, outcome in self.bench.given_up():
+            self._taken(n, outcome)
         left = self.bench.clear_queue()
         while self.bench.running:
             self._pump()
@@ -190,8 +192,8 @@ class Loop:
             self.unmeasured = True
             return
         outcome = at_pace(outcome, self.bench.usual_ns)
-        if not self.bench.foretold(n, outcome):
-            self._taken(n, outcome)
+        if not (self.bench.foretold(n, outcome) or self.bench.doubts(n, outcome)):
+            self._taken(n, self.bench.settled(n, outcome))
         for hopeless, by_some in self.bench.hopeless():
             self._taken(hopeless, by_some)
         self.bench.feed()

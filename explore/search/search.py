@@ -256,7 +256,8 @@ class Search:
         return list(islice(worth, count))
 
     def _familiar(self, known: Sequence[int]) -> Set[Hashable]:
-        """The families of which this run, or others, tell enough to forecast times."""
+        """The families of which enough was drawn and ran to forecast times, here or in other
+        runs."""
         ran = Counter(self._turns.family(i) for i in known if self._times[i] is not None)
         elsewhere = set[Hashable]() if self._prior is None else self._prior.familiar
         return {family for family, n in ran.items() if n >= FEW} | elsewhere

@@ -75,15 +75,7 @@ class Inapplicable:
 
 
 def derive(task: Derive) -> Derived | Inapplicable:
-    """The form of a task lowered, or the first that stands in for it, with points drawn; or why
-    the last of them does not apply."""
-    found, others = _derived(task), list(task.instead)
-    while others and isinstance(found, Inapplicable):
-        found = _derived(replace(task, form=others.pop(0)))
-    return found
-
-
-def _derived(task: Derive) -> Derived | Inapplicable:
+    """The form of a task lowered, with points drawn; or why it does not apply."""
     try:
         lowering, outside = _within(task, lower(kept(task.program), task.form))
         random = _random(task.seed, lowering)

@@ -25,8 +25,8 @@ HEAVIEST = 4  # forms of a family, of which the first that applies stands for th
 class Derive:
     """A task to derive a form of a program for a device with this profile, and to draw `points` of
     its points by the seed, within the limit on memory, the domain, the limit on errors, and for
-    inputs that hold numbers up to `largest`. If that form does not apply to the program, the first
-    form of `instead` that does is derived. With `soon` it comes before tasks without."""
+    inputs that hold numbers up to `largest`. With `soon` it comes before tasks without. Forms in
+    `instead` may stand in for that form if it has no candidate."""
 
     program: Program
     form: Form
@@ -164,8 +164,8 @@ def _by_weight(weights: Sequence[float]) -> list[int]:
 def _instead(form: Form, every: Sequence[Form], weights: Sequence[float]) -> tuple[Form, ...]:
     """The forms that may stand in for the first `form` of a family: the next ones by weight, and
     the plain one; none if it is the plain one itself."""
-    heaviest = [every[n] for n in _by_weight(weights)[:HEAVIEST]]
-    return () if form is every[0] else (*(f for f in heaviest if f is not form), every[0])
+    heaviest = [every[n] for n in _by_weight(weights)[1:HEAVIEST]]
+    return () if form is every[0] else (*heaviest, every[0])
 
 
 def _leading(forms: Sequence[Form], weights: Sequence[float]) -> list[int]:

@@ -191,3 +191,60 @@ def test_what_is_not_measured_whole_when_the_time_is_up_is_left() -> None:
     assert not bench.running
     assert not bench.clear_queue()
     assert len(device.tasks) == 2
+
+
+def slowed(ms: float, slowdown: float) -> Measured:
+    """A time that the clock read as `slowdown` times as much."""
+    return Measured(1e6 * ms, 0.0, 1e-7, slowdown=slowdown)
+
+
+def test_what_leads_by_a_slow_machines_time_is_measured_again_when_nothing_else_waits() -> None:
+    ceiling = [20e6]  # the best takes half of it
+    device, bench = waiting(3, ceiling)
+    assert bench.doubts(0, slowed(9.0, 1.9))
+    assert not bench.doubts(1, slowed(11.0, 1.9))  # it does not lead
+    assert not bench.doubts(2, slowed(9.0, 1.1))  # the machine was not slow
+    for number in (1, 2):
+        device.free = 1
+        bench.feed()
+        assert device.tasks[-1].number == number
+        bench.take(number)
+    device.free = 1
+    bench.feed()
+    assert [(t.number, t.in_part) for t in device.tasks[3:]] == [(0, False)]
+    second = slowed(12.0, 1.3)
+    assert not bench.doubts(0, second)  # once is enough
+    assert bench.settled(0, second) == second
+    third = slowed(9.0, 1.9)
+    assert bench.settled(0, third) == third  # it is not doubted any more
+
+
+def test_of_two_outcomes_that_of_the_quicker_machine_counts() -> None:
+    first = slowed(9.0, 1.5)
+    for second, counts in (
+        (slowed(14.0, 2.5), first),
+        (slowed(14.0, 1.0), slowed(14.0, 1.0)),
+        (Failed("run", "the driver crashed"), Failed("run", "the driver crashed")),
+    ):
+        _, bench = waiting(1, [20e6])
+        assert bench.doubts(0, first)
+        assert bench.settled(0, second) == counts
+
+
+def test_what_is_doubted_when_the_time_is_up_keeps_its_first_outcome() -> None:
+    first = slowed(9.0, 1.9)
+    _, bench = waiting(1, [20e6])
+    assert bench.doubts(0, first)
+    assert bench.given_up() == [(0, first)]
+    assert bench.given_up() == []
+    device, bench = waiting(1, [20e6])
+    assert bench.doubts(0, first)
+    bench.left = lambda: 0.0
+    device.free = 1
+    bench.feed()
+    cut = Failed("run", "it took too long", timed_out=True)
+    assert not bench.unfinished(0, cut)
+    wrong = Failed("verify", "2 of 8 cells differ")
+    for second, counts in ((cut, first), (wrong, wrong)):
+        bench.doubted[0] = first
+        assert bench.settled(0, second) == counts

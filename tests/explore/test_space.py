@@ -10,8 +10,9 @@ from constraints.devices import CPU, H200, MALI_G72, Profile
 from constraints.quantities.quantities import peak_at, quantities
 from explore.options.options import Options
 from explore.record_book.recalled import Hint
-from explore.run.candidates import hinted_tasks
-from explore.space.derive_form import Derived, Inapplicable, derive, points
+from explore.run.candidates import candidates, hinted_tasks
+from explore.space.derivations import Here
+from explore.space.derive_form import Derived, derive, points
 from explore.space.forms_to_derive import Derive, others, tasks
 from explore.space.lowering import lowering
 from ir.parse import parse, parse_file
@@ -158,15 +159,18 @@ def test_heavy_forms_come_early(seed: int) -> None:
 
 
 def test_where_the_heaviest_form_does_not_apply_a_lighter_one_stands_in() -> None:
-    """Of a matrix product, no form loads vectors of what rows share, nor sweeps over lines."""
+    """Of a matrix product no form loads vectors of what rows share, or sweeps over lines."""
     product = parse_file(EXAMPLES / "matmul.lift")
     first, plain, *_ = tasks(product, CPU, families=["registers"], budget=2000, seed=0)
     assert first.form.name == "swept vector-loads"
     assert (plain.form.name, plain.instead) == ("", ())
-    assert isinstance(derive(replace(first, instead=())), Inapplicable)
-    found = derive(first)
-    assert isinstance(found, Derived)
-    assert found.lowered.form.name == "laid flipped"
+    options = Options(variants=100, families=("registers",))
+    found = candidates(product, CPU, options, Here())
+    assert [form.lowered.form.name for form in found.forms] == ["laid flipped"]
+    assert ("registers", "laid flipped") not in found.others
+    every = candidates(product, CPU, options, Here(), soon=False)
+    names = [form.lowered.form.name for form in every.forms]
+    assert len(names) == len(set(names))
 
 
 def test_on_a_gpu_other_work_items_hide_latencies() -> None:

@@ -3,6 +3,7 @@ that the tests turn on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -129,12 +130,13 @@ def explored(
 ) -> tuple[list[Record], bool, Time, Simulated]:
     """The records of a loop that may take `limit` seconds, where a build takes `build` and a
     measurement `run` of them, but 50 s those of the candidates in `slow`, by their turn; whether it
-    came to its end; the time then; and the workers that built."""
+    came to its end; the time then; and the workers that built. Each variant needs less memory than
+    those before, so that none is hopeless."""
     time, found, shelf = Time(), pool(), Shelf()
-    turns: list[int] = []
+    turns, memory = list[int](), count(10_000, -1)
 
     def made(task: Any) -> Made:
-        return Made(Plan((), (), task.number + 1, 0), 1, 1, 1, 0, 0.0, None)
+        return Made(Plan((), (), next(memory), 0), 1, 1, 1, 0, 0.0, None)
 
     def seconds(task: Measure) -> float:
         turns.append(task.number)
