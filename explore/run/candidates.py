@@ -7,7 +7,7 @@ in any case, and those that are like good ones.
 
 import pickle
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, zip_longest
 
@@ -158,7 +158,6 @@ class Candidates:
         before = len(self.variants)
         self._take_derived()
         drawn = len(self.variants) - before
-        self._put_off({self.variants[n].family for n in good})
         asked = [*self._like(good), *self.next_due(self.at_once)] or self.next_others()
         self.deriving.begin(asked)
         for number in dict.fromkeys([*numbers, *self._leading(good)]):
@@ -215,11 +214,6 @@ class Candidates:
         few = min(AT_ONCE, self.at_once // 2)
         first = islice((name for turn in turns for name in turn if name), few)
         return [self.others.pop(name) for name in dict.fromkeys(first)]
-
-    def _put_off(self, families: Set[str]) -> None:
-        """Put those that are due, but of none of these families, behind the others."""
-        if families:
-            self.due = deque(sorted(self.due, key=lambda task: task.form.family not in families))
 
     def next_due(self, count: int) -> list[Derivation]:
         """The next `count` tasks that are due, without those that were derived meanwhile."""
