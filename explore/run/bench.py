@@ -147,8 +147,7 @@ class Bench:
             return outcome
         if isinstance(outcome, Measured):
             return min(first, outcome, key=lambda found: found.slowdown)
-        late = n in self.cut and isinstance(outcome, Failed) and outcome.timed_out
-        return first if late else outcome
+        return first if self._cut_off(n, outcome) else outcome
 
     def given_up(self) -> list[tuple[int, Measured]]:
         """The numbers of the variants that wait to be measured again, with their first outcomes;
@@ -171,8 +170,10 @@ class Bench:
     def unfinished(self, n: int, outcome: Outcome) -> bool:
         """True if the measurement of variant number n was ended because the run's time was up: that
         says nothing of the variant."""
-        cut = n in self.cut and n not in self.doubted
-        return cut and isinstance(outcome, Failed) and outcome.timed_out
+        return n not in self.doubted and self._cut_off(n, outcome)
+
+    def _cut_off(self, n: int, outcome: Outcome) -> bool:
+        return n in self.cut and isinstance(outcome, Failed) and outcome.timed_out
 
     def take(self, n: int) -> tuple[Variant, list[int]]:
         """The variant number n, now measured, and the numbers of variants with equal kernels; they

@@ -159,7 +159,7 @@ def test_heavy_forms_come_early(seed: int) -> None:
 
 
 def test_where_the_heaviest_form_does_not_apply_a_lighter_one_stands_in() -> None:
-    """Of a matrix product no form loads vectors of what rows share, or sweeps over lines."""
+    """No form of a matrix product loads vectors of what rows share, or sweeps over lines."""
     product = parse_file(EXAMPLES / "matmul.lift")
     first, plain, *_ = tasks(product, CPU, families=["registers"], budget=2000, seed=0)
     assert first.form.name == "swept vector-loads"
