@@ -101,10 +101,10 @@ def test_forms_that_copy_tiles_are_tried_less_where_local_memory_is_ordinary_mem
 
     def staged(profile: Profile) -> int:
         names = ["im2col"]
-        seeds = (tasks(program, profile, families=names, budget=300, seed=n) for n in range(20))
+        seeds = (tasks(program, profile, families=names, budget=300, seed=n) for n in range(100))
         return sum("blocked" in task.form.words for todo in seeds for task in todo[2:])
 
-    assert 3 * staged(CPU) < 2 * staged(H200)
+    assert 2 * staged(CPU) < staged(H200)
 
 
 @pytest.mark.parametrize("device", [H200, MALI_G72], ids=lambda d: d.name)
