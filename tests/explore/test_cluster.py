@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import time
 from asyncio import CancelledError
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,14 @@ def cluster_of(**workers: dict[str, Any]) -> SpecCluster:
 
 
 def first_round(folder: Path) -> list[Record]:
+    """The records of the variants that the search of a run tried, as they were done: what is
+    measured once more comes later."""
     return [r for r in Run(folder).records if r.round == 0]
+
+
+def by_id(records: Sequence[Record]) -> dict[str, Record]:
+    """Records by the ids of their variants."""
+    return {r.variant.id: r for r in records}
 
 
 def test_a_cluster_tries_the_variants_that_a_run_without_one_tries(
@@ -69,15 +76,19 @@ def test_a_cluster_tries_the_variants_that_a_run_without_one_tries(
         assert kind_of(found) == kind_of(device)
         there = target_of(found, None, ())
         start(source, options, there, tmp_path / "there", False, cluster)
-        before = [r.variant.id for r in first_round(tmp_path / "there")]
+        before = by_id(first_round(tmp_path / "there")).keys()
         with closing(sqlite3.connect(tmp_path / "there" / FILE)) as store, store:
             store.execute("DELETE FROM outcome WHERE rowid > (SELECT min(rowid) FROM outcome) + 1")
         resume(tmp_path / "there", False, cluster, cluster.kinds)
-        assert [r.variant.id for r in first_round(tmp_path / "there")] == before
+        assert by_id(first_round(tmp_path / "there")).keys() == before
     here, there_ = first_round(tmp_path / "here"), first_round(tmp_path / "there")
-    assert [r.variant.id for r in here] == [r.variant.id for r in there_]
-    assert [r.variant.plan for r in here] == [r.variant.plan for r in there_]
-    assert [type(r.outcome) for r in here] == [type(r.outcome) for r in there_]
+    assert len(here) == len(there_) == len(before) == options.variants
+    others = by_id(there_)
+    assert by_id(here).keys() == others.keys()
+    for record in here:
+        other = others[record.variant.id]
+        assert record.variant.plan == other.variant.plan
+        assert type(record.outcome) is type(other.outcome)
     assert any(isinstance(r.outcome, Measured) for r in there_)
     assert said == []
 
