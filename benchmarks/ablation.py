@@ -19,7 +19,7 @@ from codegen.proof.footprint import footprint
 from codegen.tree.statements import Space
 from constraints.devices import Profile
 from constraints.infer.infer import infer
-from explore.measure.measure_variant import Again, Measure
+from explore.measure.measure_tasks import Again, Measure
 from explore.options.options import Options
 from explore.results.front import usable
 from explore.results.records import Failed, Record, Variant

@@ -38,7 +38,7 @@ from codegen.runtime.devices import Device, devices, working
 from explore.cluster.cluster import EACH, LOOPBACK, joined
 from explore.cluster.on_worker import PREFIX
 from explore.files.named_programs import meant
-from explore.measure.measure_variant import Again
+from explore.measure.measure_tasks import Again
 from explore.measure.reference_file import FILE
 from explore.options.options import Options
 from explore.options.units import show_time

@@ -20,7 +20,8 @@ from typing import TypeVar
 from benchmarks.trial import program
 from codegen.runtime.devices import choose
 from constraints.devices import Profile, profile
-from explore.building.build_variant import Made, builder, make
+from explore.building.build_tasks import Made
+from explore.building.build_variant import builder, make
 from explore.options.options import POOL, Options
 from explore.run.candidates import Candidates, gathered
 from explore.run.target import profile_of

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks.layers import arguments, explored, heading, layers
-from explore.measure.measure_variant import Again
+from explore.measure.measure_tasks import Again
 from explore.options.options import Options
 from explore.options.units import show_time
 from explore.results.front import pick

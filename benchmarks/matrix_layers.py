@@ -47,7 +47,7 @@ from codegen.runtime.results import BuildFailed, RunFailed
 from codegen.runtime.session import Session, open_device
 from constraints.devices import H200
 from constraints.quantities.quantities import quantities
-from explore.measure.measure_variant import turns_of
+from explore.measure.measure_tasks import turns_of
 from explore.measure.reference import relative_error
 from explore.results.records import Features
 from explore.space.derive_form import points

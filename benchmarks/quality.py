@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from codegen.plan import Plan
-from explore.measure.measure_variant import Again
+from explore.measure.measure_tasks import Again
 from explore.measure.reference_file import FILE
 from explore.options.options import Options
 from explore.results.records import Failed

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from benchmarks.layers import layers
 from codegen.runtime.devices import choose
-from explore.measure.measure_variant import Again
+from explore.measure.measure_tasks import Again
 from explore.measure.reference_file import FILE
 from explore.options.options import Options
 from explore.options.units import show_time

@@ -1,6 +1,5 @@
 """The compiler from a lowered program to OpenCL text, a launch plan, and the facts about them."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Protocol
@@ -30,13 +29,14 @@ from codegen.tree import emitted_names as names
 from codegen.tree.statements import Kernel, Memory, Space
 from ir.arena import Arena, lives, packed
 from ir.core.cut_kernels import Stage, stages
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Program
 from ir.core.types import Type
 from ir.errors import Unsupported
 from ir.meaning.inputs import parts_of, scalar_of, shape_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Generated:
     """A compiled program: the plan that runs it, the statement trees it was printed from, and their
     facts."""

@@ -2,7 +2,6 @@
 
 # key: s statement, n trip count
 
-from dataclasses import dataclass
 from math import prod
 
 from codegen.memory.local_buffers import local_bytes
@@ -21,6 +20,7 @@ from codegen.tree.statements import (
     remembered,
     subvalues,
 )
+from ir.core.frozen import frozen
 from ir.errors import Unsupported
 
 MOST_STATEMENTS = 1 << 15
@@ -30,7 +30,7 @@ class TooLarge(Unsupported):
     """Raised for a kernel whose text would be too long for compilers to take in reasonable time."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """The facts about the kernel of this name: the work-items of a group, the number of groups, the
     local memory of a group, the private memory of a work-item, and statements and operations,

@@ -1,8 +1,9 @@
 """The plan that code generation hands to the runtime: OpenCL text and how to launch it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
+
+from ir.core.frozen import frozen
 
 
 class Role(Enum):
@@ -15,7 +16,7 @@ class Role(Enum):
     OUTPUT = "output"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Buffer:
     """A global buffer of a plan; temporaries lie in one arena, each from its `offset` in bytes on.
 
@@ -30,7 +31,7 @@ class Buffer:
     offset: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kernel:
     """One launch of a kernel; `arguments` are buffer names in the order of the kernel's parameters,
     and a kernel of `prepack` runs only once.
@@ -51,7 +52,7 @@ class Kernel:
         return source_of([self])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """The plan of a program: everything that is needed to build and run it. `kernels` are in launch
     order; `memory_bytes` are the most bytes of global memory that live during a run,

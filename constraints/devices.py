@@ -2,9 +2,10 @@
 machine."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
+from ir.core.frozen import frozen
 from ir.errors import UserError
 from ir.text.suggest import no_such
 
@@ -13,7 +14,7 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 Limit = tuple[str, tuple[int, ...]]  # a number of a profile, or several, by name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Profile:
     """The limits and amounts of a device, one known by name or one that was queried: of a
     work-group, of memory, of what a core holds at once (`resident_…`), of the text of a kernel

@@ -3,16 +3,15 @@ of points."""
 
 # key: p parameter, c constraint
 
-from dataclasses import dataclass
-
 from constraints.count.points import Space, count_bound, space
 from constraints.relations.relations import Constraint, System
 from constraints.solve.explain import explain
 from constraints.solve.solver import Answer, Solver
+from ir.core.frozen import frozen
 from ir.errors import Unsupported
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Report:
     """A report on a system of constraints: the values of each parameter, the constraints that are
     not implied by others, and the number of legal points.

@@ -10,7 +10,7 @@ from explore.workers.nursery import begin_nursery
 
 # Workers of a run need these. They are loaded beside what the command itself needs, by another
 # process: so they are named, not imported.
-OF_WORKERS = ("explore.run.worker_pools",)
+OF_WORKERS = ("explore.building.build_variant", "explore.measure.measure_variant")
 WITHOUT_WORKERS = ("-h", "--help", "--version", "--words-to-complete", "--cluster")
 GARBAGE = 20_000  # objects made between looks for what nobody needs: modules and terms stay
 

@@ -15,9 +15,9 @@ lie in turn at the bottom and above:
 # key: n number of arrays, i j k arrays by number
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
+from ir.core.frozen import frozen
 from ir.core.size import Size, denominator, exact, round_up
 
 ALIGNMENT = 512  # bytes: where a part of a buffer may begin, on every device that we know
@@ -26,7 +26,7 @@ MOST_STACKS = 256  # more are not told apart: all arrays are one stack
 MOST_FORCED = 64  # arrays of which such an order is looked for
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Life:
     """The life of an array: the numbers of the launch that makes it and of the last one that reads
     it."""
@@ -39,7 +39,7 @@ class Life:
         return self.first <= other.last and other.first <= self.last
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arena:
     """The offset of each array in one arena, and the bytes of the arena."""
 

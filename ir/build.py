@@ -22,9 +22,9 @@ import inspect
 import linecache
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from ir.core.frozen import distinct, frozen
 from ir.core.nodes import Param, Program, SizeOf, Var
 from ir.core.size import Nat, Size
 from ir.core.type_rules import type_of
@@ -63,7 +63,7 @@ from ir.text.surface import (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Value:
     """An expression of the language, as a Python value."""
 
@@ -212,7 +212,7 @@ def vectorized(f: Callable[..., Operand]) -> Value:
     return Value(Vectorized(surface(f), here()))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Word:
     """A primitive, or a definition of the prelude, as a Python value that can be called, or given
     to a map."""
@@ -226,7 +226,7 @@ class Word:
 # ---- types and programs
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScalarType:
     """A scalar type in Python: `float_` is a scalar, `float_[H, W, C]` an array indexed
     [h][w][c]; `float_(x)` converts x."""
@@ -244,7 +244,7 @@ class ScalarType:
         return t
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Const:
     """The type of a parameter that stays the same from run to run."""
 

@@ -8,12 +8,12 @@ The stages are outlined; --stage opens one of them to its laws, and --laws all.
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from random import Random
 
 from ir.command import add_set, command_parser, guard, sizes_of
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.errors import IllTyped, UserError
 from ir.parse import parse_file
@@ -178,7 +178,7 @@ def _outcome(p: Program, form: Form) -> Lowering | Refused:
 # ---- --check
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Small:
     """A program with its `sizes` made small, its derivation, and `values` for the tuning
     parameters: small enough to interpret."""

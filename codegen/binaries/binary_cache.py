@@ -13,12 +13,6 @@ DEFAULT_LIMIT = 256 << 20
 LEFT = 0.75  # of the limit, once that is passed: to look through all files takes as long as a build
 
 
-def folder() -> Path:
-    """The folder of this user's cached files: in XDG_CACHE_HOME, else in ~/.cache."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache")) / "convlift"
-
-
 def key(*parts: str) -> str:
     """The file name for these parts: a digest that no other list of parts has."""
     text = "".join(f"{len(part)}:{part}" for part in parts)

@@ -10,7 +10,9 @@ serves as well.
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from ir.core.frozen import frozen
 
 ELF = b"\x7fELF\x02\x01"  # of 64 bits, the lowest byte first
 SECTIONS_AT = 0x28
@@ -23,7 +25,7 @@ VERSIONS = (0x15, 0x17)
 (0x15), 2025.3.3, 2026.0.0 and 2026.2.0 (0x17)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Section:
     """A section of an ELF file: its name, its header's fields before and after its place, and its
     content."""

@@ -31,12 +31,13 @@ from codegen.tree.statements import (
     Declare,
     block,
 )
+from ir.core.frozen import frozen
 from ir.core.loaded_ahead import at_once, loaded_ahead
 from ir.core.nodes import Expr, Lam, Pattern, ToLocal, Var
 from ir.errors import Unsupported
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tile:
     """A let at the head of a loop's body whose term is loaded so many iterations `ahead`: the
     pattern that it binds, the term `given`, and the place of all parts of the local memory for it.

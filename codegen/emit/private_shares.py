@@ -1,7 +1,7 @@
 """Places in private memory for what parallel maps make: each work-item keeps its own share."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.emit import write_places as places
 from codegen.emit.scope import Scope
@@ -16,6 +16,7 @@ from codegen.emit.write_places import (
     laid,
 )
 from codegen.tree.array_axes import Axis, Owned, Plain, joined, number
+from ir.core.frozen import frozen
 from ir.core.nodes import (
     AsScalar,
     Expr,
@@ -51,7 +52,7 @@ def kept(scope: Scope, e: Expr, allocate: Allocate) -> Place:
     return _Shares(scope, allocate, NOWHERE, (), {}).of(e)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Shares:
     """The maker of places in private memory, by `allocate`, for values that are computed inside the
     array dimensions `at`, each of which is an axis. A value that is a component of tuples has the

@@ -23,12 +23,13 @@ from codegen.tree.statements import (
     Value,
     block,
 )
+from ir.core.frozen import distinct, frozen
 from ir.core.nodes import Level
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Worker:
     """The id of a work-item or work-group along one parallel dimension; it counts from 0 to count −
     1."""
@@ -51,7 +52,7 @@ class Worker:
 Workers = dict[tuple[Level, int], Worker]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Mark:
     """A position in an open block of statements; if `block` is None, it stands for any position."""
 

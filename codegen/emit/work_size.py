@@ -1,10 +1,10 @@
 """The numbers of work-items and work-groups of a kernel."""
 
-from dataclasses import dataclass
 from math import prod
 
 from codegen.emit.scope import Worker, Workers
 from codegen.tree.statements import Id
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Instruct, Level, MapPar
 from ir.core.terms import subterms
 from ir.core.type_rules import size_of
@@ -16,7 +16,7 @@ ITEMS_OF_A_GLOBAL_GROUP = 64  # a warp or wave, or two, on every GPU; on a CPU o
 Sizes = tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Work:
     """The parallel dimensions of a kernel, and the shape of its launch: the numbers of groups, and
     of work-items in a group (`local_size`), along each dimension."""

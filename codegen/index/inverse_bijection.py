@@ -3,17 +3,17 @@
 # key: f the bijection, i its argument, j its result, d divisor, m extent, k weight
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from codegen.index.atoms import Atom, Quot, Rem, Var
 from codegen.index.index import Index, constant, var
 from codegen.index.substitute import evaluate, substitute
+from ir.core.frozen import frozen
 
 NAME = "inverse_"
 MOST_ARGUMENTS = 256  # of a bijection that is tried on each
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Digit:
     """A digit (i // d) % m of an index i, which a bijection multiplies by k."""
 

@@ -4,12 +4,13 @@ plans whose constants are packed already."""
 # key: n number of a kernel
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.plan import Plan, Role
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PackingStep:
     """A step in which some constants are written to the device, and kernels pack them: the names of
     these constants, the kernels' numbers in the plan, and the buffers to `free` then, because no

@@ -8,7 +8,7 @@ turn before: so few are under way, and what they read takes few registers.
 
 # key: s statement, e value
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.index.index import as_index
 from codegen.tree.statements import (
@@ -30,9 +30,10 @@ from codegen.tree.statements import (
     remembered,
     statements,
 )
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _State:
     """The products at a place: whether some may be `going` on, what holds `results` that were not
     settled since they were made, each as wide as they are, and the `operands` of those that go

@@ -37,6 +37,7 @@ from codegen.tree.statements import (
     subvalues,
 )
 from codegen.tree.value_builders import names_in, substituted
+from ir.core.frozen import frozen
 
 Loops = tuple[For, ...]  # the outermost first
 
@@ -55,7 +56,7 @@ def with_shared_operands(kernel: Kernel) -> Kernel:
     return replace(kernel, body=body) if sharing.found or sharing.alone else kernel
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Shared:
     """An operand in private memory of its own, one for each turn of the `loops`."""
 

@@ -49,6 +49,7 @@ from codegen.tree.statements import (
     statements,
 )
 from codegen.tree.value_builders import substituted
+from ir.core.frozen import frozen
 from ir.errors import Unsupported
 from ir.instructions.table import MATRIX
 
@@ -78,7 +79,7 @@ def _block(body: Block, taken: set[str]) -> Block:
     return block(done)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Held:
     """A set of registers for the operand `of` of a step, with a part for each turn of the `loops`
     around the place where it is loaded."""
@@ -246,7 +247,7 @@ class _Rotation:
                         yield For(new, n, block(made), how)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Turn:
     """The parts of a turn: barriers and copies that are begun, steps, and what awaits copies."""
 

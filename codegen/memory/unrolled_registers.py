@@ -7,7 +7,6 @@ unrolls by itself keeps far fewer registers alive than one that is given the cop
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from codegen.index.index import Index
 from codegen.tree.statements import (
@@ -25,12 +24,13 @@ from codegen.tree.statements import (
     remembered,
     statements,
 )
+from ir.core.frozen import frozen
 
 MOST_TRIPS = 64  # of a loop that nobody asked to unroll, so that what it indexes become registers
 MOST_COPIES = 2048  # of statements, in a nest of such loops
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Registers:
     """The layout of private memory as variables of `width` scalars: each index is a number once
     loops unroll."""
@@ -38,7 +38,7 @@ class Registers:
     width: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InMemory:
     """The layout of private memory as an array of vectors of `width` scalars."""
 

@@ -4,17 +4,16 @@ that multiplies four pairs of bytes and adds up the products, for 16 sums at onc
 
 # key: e value
 
-from dataclasses import dataclass
-
 from codegen.numbers.byte_pairs import narrow_factors
 from codegen.tree.statements import Apply, Broadcast, Kind, Number, Value, kind_of
+from ir.core.frozen import frozen
 
 FOURS = "fours_of_uchar_char"
 WIDTH = 16  # of vectors, for which alone there is the instruction
 PRODUCTS = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ByteFour:
     """The sum s + a * b + c * d + e * f + g * h, s an int and the others bytes, as the arguments of
     a function: the factors, an unsigned one before each signed one, and s."""

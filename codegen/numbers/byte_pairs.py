@@ -5,10 +5,9 @@ beside each other.
 
 # key: e value, w width
 
-from dataclasses import dataclass
-
 from codegen.numbers.byte_columns import BYTES
 from codegen.tree.statements import Apply, Broadcast, Convert, Kind, Value, kind_of
+from ir.core.frozen import frozen
 
 WIDTHS = frozenset({2, 4, 8, 16})
 _NARROW = (*sorted(BYTES), "short")
@@ -17,7 +16,7 @@ PAIRED = frozenset((s, t) for s in _NARROW for t in _NARROW if {s, t} != {"short
 products of shorts may be 2^31, which is no int."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BytePair:
     """The sum of products a * b + c * d of bytes, or of shorts and bytes, as the name of a function
     and its arguments a, b, c, d."""

@@ -3,13 +3,12 @@ bytes of its terms alone."""
 
 # key: e value, n a number
 
-from dataclasses import dataclass
-
 from codegen.numbers.byte_columns import BYTES
 from codegen.tree.statements import Apply, Broadcast, Convert, Number, Value, Whole, kind_of
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ByteSum:
     """The sum of a vector of bytes and a number below 256, in bytes, which wraps around."""
 

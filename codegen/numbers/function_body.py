@@ -1,9 +1,9 @@
 """The description of a function on numbers, from which its text is made."""
 
-from dataclasses import dataclass
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NumberFunction:
     """A function on numbers: the names of the types that it takes and gives; its body; the
     functions that it `calls`; and the names of its arguments, with their `types` if these differ.

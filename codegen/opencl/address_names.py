@@ -12,10 +12,11 @@ from codegen.opencl.index_text import INT_MAX, needs_64, to_c, to_c_anywhere
 from codegen.opencl.walking_addresses import LoopPlace, Walk
 from codegen.tree.array_axes import bare
 from codegen.tree.statements import Memory, Space
+from ir.core.frozen import frozen
 from ir.core.types import BYTES
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Definition:
     """The definition `const int name = index`, at the beginning of a loop's body or (None) of the
     kernel's."""

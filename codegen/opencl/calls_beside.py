@@ -4,16 +4,17 @@ placed one, which goes on from call to call, and add to sums of their own."""
 # key: s statement
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.index.index import Index
 from codegen.index.substitute import substitute
 from codegen.tree.statements import Call, Memory, Store, placed_operands
+from ir.core.frozen import frozen
 from ir.core.nodes import Instruction
 from ir.instructions.side_by_side import several_name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Beside:
     """Calls that one stands for, one or more: the texts of the first one's operands before the
     sums, `given`, of which the placed one is left out in `common`; where it lies, and how many

@@ -12,7 +12,6 @@ work-items beside each other decide alike are taken out, so that few wait for an
 # key: s statement
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 from codegen.index.atoms import Var
@@ -29,11 +28,12 @@ from codegen.tree.statements import (
     statements,
     subvalues,
 )
+from ir.core.frozen import frozen
 
 IN_STEP = 8  # work-items beside each other, of which few should wait for others
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommonGuards:
     """The conditions (`tests`) to test before a loop, and whether guards vary inside it (`vary`).
     `running` are the trip counts, by variable, of the loops that stay loops in the text."""

@@ -2,15 +2,16 @@
 is known in each version."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from codegen.index.condition import ALWAYS, NEVER, Condition, beyond, both, substitute_in
 from codegen.index.index import Index
 from codegen.opencl.common_guards import CommonGuards, common_guards, in_all_turns
 from codegen.tree.statements import For
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """The facts known at a place of the text: a condition that holds (`known`, in all turns of the
     `running` loops), and conditions that do not hold (`denied`). `steady` says that guards do not
@@ -40,7 +41,7 @@ class Facts:
 NO_FACTS = Facts()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Version:
     """A version of a loop: the test under which it runs, if no version before it does (None: no
     test), the facts known in it, and whether the guards of the loops inside are `settled`, seen to

@@ -8,7 +8,7 @@ address, worth a name where it is used again or where naming it takes work out o
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.index.atoms import Assume, Atom, Product, Quot, Rem, Var
 from codegen.index.index import Index, constant, from_atom, operands_of, var
@@ -29,12 +29,13 @@ from codegen.tree.statements import (
     Whole,
     subvalues,
 )
+from ir.core.frozen import frozen
 
 WORTH = 2  # operations that make a sum worth a name
 UNSPELLED = (Var, Assume, Product)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Use:
     """A use of an index: the memory it addresses, if any, the depth of loops around it, and the
     number of its copies in the text."""
@@ -69,7 +70,7 @@ def naming(
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Around:
     """The loop around a place that stays a loop in the text (None: there is none), its depth, and
     whether the place is under no guard and in no spelled-out loop there (`always`)."""

@@ -11,14 +11,14 @@ the text it is defined where the outermost of these loops begins, and moved on w
 # key: i index
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from codegen.index.atoms import Var
 from codegen.index.index import Index, summed
 from codegen.opencl.index_text import INT_MAX, INT_MIN, needs_64
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoopPlace:
     """The place of a loop that stays a loop in the text: the loop around it (None: there is none),
     its number of turns, and whether it is carried out once in each turn of the loop around it
@@ -29,7 +29,7 @@ class LoopPlace:
     always: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Walk:
     """A base address `name` that is `start` where the loop `loop` begins, and is moved on after
     each turn of a loop by the number that `steps` has for it."""

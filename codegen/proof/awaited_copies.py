@@ -33,11 +33,12 @@ from codegen.proof.accesses import (
     Uses,
 )
 from codegen.proof.barrier_intervals import Item, Meeting, Pins, accesses_in
+from ir.core.frozen import frozen
 
 FIRST = 8  # iterations of a loop that are told apart
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Awaited:
     """The claims about a kernel's copies that are to be shown: the `meetings` of a copy with what
     the same work-item may do before it awaits it, those with what `others` may do, too, and the
@@ -49,7 +50,7 @@ class Awaited:
     begun: tuple[Access, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pending:
     """A copy that was begun, by its access. `groups` are the places passed since, at which copies
     are awaited (None: it is awaited). With `crossed` there was a barrier since: it meets others,

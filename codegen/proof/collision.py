@@ -13,13 +13,14 @@ from codegen.index.substitute import substitute
 from codegen.proof.accesses import Access, Footprint, Where, values_taken
 from codegen.proof.barrier_intervals import Meeting, Pins
 from codegen.proof.guard_facts import Range, facts, folded, narrowed
+from ir.core.frozen import distinct
 
 PRIME = "ʹ"  # marks the variables of the second side
 OVERLAP = "overlap" + PRIME
 Values = Mapping[str, Index]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Collision:
     """The overlap of the accesses of two work-items to two `cells`: they overlap if and only if all
     `equations` are 0.

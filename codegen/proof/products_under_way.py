@@ -28,9 +28,10 @@ from codegen.proof.accesses import (
     Touch,
     Uses,
 )
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _State:
     going: bool = False  # products are made
     made: frozenset[str] = frozenset()  # registers of results that are not settled
@@ -40,7 +41,7 @@ class _State:
         return _State(self.going or other.going, self.made | other.made, self.read | other.read)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnderWay:
     """The calls of instructions that go on, by the registers of their results, and what is wrong:
     pairs of such a register, or nothing, and what happens too early, in words."""

@@ -1,8 +1,9 @@
 """The obligations of a kernel, which are to be shown before it runs, and the verdict on each."""
 
 from collections import Counter
-from dataclasses import dataclass
 from enum import Enum
+
+from ir.core.frozen import frozen
 
 
 class Kind(Enum):
@@ -22,7 +23,7 @@ class Kind(Enum):
     DIVISION = "division"  # no divisor is 0, and an index that is divided is not negative
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Obligation:
     """A fact to be shown of a kernel: its kind, the name of the memory or nothing, and the place in
     words."""
@@ -32,7 +33,7 @@ class Obligation:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Proved:
     """The verdict that an obligation holds, and by what: "ranges" of variables, "guards" (the
     conditions around), "trial" of every value, or "Z3"."""
@@ -41,7 +42,7 @@ class Proved:
     by: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unproved:
     """The verdict that an obligation was neither proved nor refuted, and why."""
 
@@ -49,7 +50,7 @@ class Unproved:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refuted:
     """The verdict that an obligation does not hold; `counterexample` names work-items and
     iterations.
@@ -64,7 +65,7 @@ class Refuted:
 Verdict = Proved | Unproved | Refuted
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Proof:
     """The obligations of one kernel with their verdicts, in a fixed order."""
 

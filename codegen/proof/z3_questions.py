@@ -16,24 +16,25 @@ from codegen.index.atoms import Assume, Atom, Max, Min, Product, Quot, Rem, Var
 from codegen.index.condition import Condition, holds
 from codegen.index.index import Index
 from codegen.index.substitute import evaluate
+from ir.core.frozen import frozen
 
 STEPS_PER_MS = 1_500  # what Z3 counts in a millisecond on such questions, about
 PATIENCE = 20  # how much longer than its limit a question may take by the clock
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Impossible:
     """The answer that no values exist."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """The answer that these values exist."""
 
     values: dict[str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GaveUp:
     """The answer of a solver that gave up: unknown, for this reason."""
 

@@ -1,15 +1,15 @@
 """Arrays on a device: results that stay there, and inputs that are not uploaded again."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from codegen.runtime.buffer_arrays import Array
 from codegen.runtime.queue import Queue
+from ir.core.frozen import distinct
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class DeviceArray:
     """An array on a device: the driver's `buffer`, and the type and shape of its numbers.
     `np.asarray` copies it to the host, after waiting for the kernels enqueued so far."""

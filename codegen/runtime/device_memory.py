@@ -7,7 +7,6 @@ while a temporary is needed, no other one that is needed reaches into its bands.
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,13 @@ from codegen.plan import Buffer, Plan
 from codegen.runtime import buffer_arrays as arrays
 from codegen.runtime.queue import Queue
 from ir.arena import aligned
+from ir.core.frozen import frozen
 from ir.errors import UserError
 
 GUARD_BYTES = 1 << 16  # on each side of a buffer, in checking mode
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cell:
     """The bytes of a buffer in an allocation: a guard band from `start`, what kernels see (`view`),
     and a band to `end`."""

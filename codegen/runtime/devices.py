@@ -14,13 +14,15 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from codegen.binaries import binary_cache as cache
 from codegen.runtime import platforms
 from codegen.runtime.process_ending import FOR_MEMORY, ending, for_memory, signal_named
+from ir.cache_folder import cache_folder
+from ir.core.frozen import frozen
 from ir.errors import UserError
 from ir.text.suggest import did_you_mean
 
@@ -32,7 +34,7 @@ BOOT = Path("/proc/sys/kernel/random/boot_id")  # of Linux: which machine, and s
 VARIABLES = ("CUDA_", "NVIDIA_", "POCL_", "OCL_", "OPENCL_", "CL_", "OCLGRIND_", "LD_", "GPU_")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Device:
     """A device that has built and run a small kernel, with its limits; sizes are in bytes, and
     `vector` is the number of floats in a register. It was found through the runtime `library`;
@@ -59,7 +61,7 @@ class Device:
     vpdpbusd: bool = False  # its compiler makes this instruction of LLVM's name for it
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Broken:
     """A runtime or a device that does not work, the reason, and advice on what to do about it."""
 
@@ -196,7 +198,7 @@ def _situation(libraries: Sequence[str]) -> str:
 
 
 def _file(name: str) -> Path:
-    return cache.folder() / "devices" / f"{name[:32]}.json"
+    return cache_folder() / "devices" / f"{name[:32]}.json"
 
 
 def _load(name: str) -> tuple[float, tuple[Device | Broken, ...]] | None:

@@ -14,6 +14,7 @@ from codegen.binaries.intermediate_code import intermediate_code, with_intermedi
 from codegen.numbers.number_functions import VPDPBUSD
 from codegen.runtime.devices import Device
 from codegen.runtime.results import BuildFailed
+from ir.cache_folder import cache_folder
 
 NOTHING = "kernel void nothing() {}"
 
@@ -30,7 +31,7 @@ class DriverCompiler:
         self._cl, self._device, self._handle, self._context = cl, device, handle, context
         # A simulator reports the source's lines, which a binary does not have.
         keep = cached and not device.simulator
-        self._cache = cache.BinaryCache(cache.folder() / "programs") if keep else None
+        self._cache = cache.BinaryCache(cache_folder() / "programs") if keep else None
         self._made = lru_cache(maxsize=KEPT)(self._compiled)
         self._nothing = lru_cache(maxsize=1)(self._code_of_nothing)
 

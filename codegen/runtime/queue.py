@@ -1,15 +1,15 @@
 """The interface of an opened device to a built program: memory, copies and launches, in order."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from codegen.plan import Kernel
 from codegen.runtime.buffer_arrays import Array
 from codegen.runtime.devices import Device
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recorded:
     """Launches whose arguments are set: each call enqueues one and returns the driver's status, 0
     if it took it. `kept` holds what the calls need: kernels, and the memory of their arguments."""

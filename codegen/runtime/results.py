@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+from ir.core.frozen import frozen
 from ir.errors import UserError
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelTime:
     """The median device time, in nanoseconds, of one launch: that of the kernel `name`."""
 
@@ -15,7 +15,7 @@ class KernelTime:
     ns: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timing:
     """The device times of `runs` runs of a plan, a run's time being the sum over its kernels: the
     median and two quartiles, the median of each kernel, and the time of prepack. If it `gave_up`,
@@ -30,7 +30,7 @@ class Timing:
     gave_up: bool  # slower than was asked for: few runs, so a rough number
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tried:
     """An instruction that came out right on a device: natively or, if `emulated`, by shuffles of a
     sub-group."""

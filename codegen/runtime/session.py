@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from codegen.binaries import binary_cache as cache
 from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime import buffer_arrays as arrays
 from codegen.runtime import platforms
@@ -33,6 +32,7 @@ from codegen.runtime.results import (
     RunFailed,
     Timing,
 )
+from ir.cache_folder import cache_folder
 from ir.errors import UserError
 
 __all__ = [
@@ -62,7 +62,7 @@ def _handles(libraries: Iterable[str]) -> list[cl.Device]:
     so later calls find those of the first call."""
     if not _registered:
         _registered.update(libraries)
-        shelf = cache.folder() / "vendors"
+        shelf = cache_folder() / "vendors"
         with platforms.registered(sorted(_registered), shelf), contextlib.suppress(cl.Error):
             cl.get_platforms()
     try:

@@ -2,7 +2,6 @@
 variables in a kernel's text."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from math import prod
 
@@ -14,12 +13,13 @@ from codegen.text_proof.text_footprint import text_footprint
 from codegen.text_proof.work_item_ids import Size
 from codegen.text_reader.c_syntax import KernelText
 from codegen.tree.statements import Memory, Space
+from ir.core.frozen import frozen
 
 MOST = 1 << 21  # cells that are computed of a kernel's accesses of one kind: some 0.1 s
 ORDER = (2, 1, 0)  # of the dimensions of ids, the one that varies fastest last
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Touched:
     """The cells of a memory that the work-items of a group touch: each pair of a work-item's number
     in the group (`items`) and a cell (`cells`) once."""

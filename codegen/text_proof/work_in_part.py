@@ -2,16 +2,17 @@
 own: what a concatenation reads is then never copied."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from codegen.plan import Buffer, Kernel
 from codegen.text_proof.prove_text import prove_launch
 from codegen.text_reader.c_tokens import NotRead
 from codegen.text_reader.read_kernel import read_kernel
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """A part of each row of an array, whose rows have `whole` numbers: the `each` numbers that
     begin at number `offset`."""

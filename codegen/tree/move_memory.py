@@ -1,7 +1,7 @@
 """Statements whose buffers move to other memories, and every read and write with them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.index.index import Index
 from codegen.tree.statements import (
@@ -16,9 +16,10 @@ from codegen.tree.statements import (
     Value,
     rewrite,
 )
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Location:
     """The location of a buffer: a memory, and the cell of it that the buffer starts at."""
 

@@ -4,7 +4,6 @@ parameter that pass its tests."""
 # key: p parameter, c columns by parameter, n size
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from time import monotonic
 
 import numpy as np
@@ -24,6 +23,7 @@ from constraints.count.parameter_choice import Choice
 from constraints.relations.divisors import Form, divisors
 from constraints.relations.inequality import Inequality
 from constraints.relations.parameter_bounds import ENDLESS
+from ir.core.frozen import frozen
 from ir.core.size import ONE, Name, Poly, Size, quotient
 from ir.errors import Unsupported
 
@@ -34,7 +34,7 @@ CHUNK = 1 << 19
 MOST_CANDIDATES = 1 << 28
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edges:
     """The choices of one parameter: edge e leads from node `sources[e]` by value `values[e]` to
     node `targets[e]`."""

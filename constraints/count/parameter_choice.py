@@ -4,7 +4,6 @@ chosen before it."""
 # key: p parameter, a size
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from constraints.count.parameter_order import ordered
@@ -13,11 +12,12 @@ from constraints.relations.divisors import Form, divisor_forms, listed
 from constraints.relations.inequality import Inequality, at_least_one, inequalities
 from constraints.relations.parameter_bounds import ENDLESS, Bounds
 from constraints.relations.relations import Relation, System, scope, show_relation, sizes
+from ir.core.frozen import frozen
 from ir.core.size import ONE, Atom, Monomial, Name, Poly, Size, names, quotient
 from ir.text.suggest import no_such
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """The choice of one parameter: its candidate values (from `low` to `high`, or the listed
     `values`, or those that divide a size as `divides` says), the inequalities that bound it

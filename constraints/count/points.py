@@ -8,7 +8,6 @@ node, so a graph of thousands of edges stands for millions of points, and counts
 # key: p parameter, e edges
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import inf
 from random import Random
 from time import monotonic
@@ -21,6 +20,7 @@ from constraints.count.grow_layers import Edges, grow
 from constraints.count.parameter_choice import ceilings, choices
 from constraints.relations.parameter_bounds import bounds, nonempty
 from constraints.relations.relations import System, holds, scope
+from ir.core.frozen import frozen
 
 Point = dict[str, int]
 Index = NDArray[np.intp]
@@ -29,7 +29,7 @@ MOST_EDGES = 1 << 24
 SAFE = 2**62
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layer:
     """The edges that choose the parameter of a layer. Node s has the edges from `starts[s]` up to,
     not including, `starts[s + 1]`; edge e takes the value `values[e]`, and leads to node
@@ -42,7 +42,7 @@ class Layer:
     below: Column  # below[e]: how many points pass through the edges before e
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Space:
     """All `count` legal points of a system, each with a rank, its number from 0, as the paths
     through a graph of layers, one for each parameter."""
@@ -78,7 +78,7 @@ class Space:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stratum:
     """The points that share the values of the first parameters: all paths from one node."""
 

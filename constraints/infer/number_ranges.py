@@ -8,7 +8,7 @@ whole numbers of any size: where the result fits its type, what wraps around on 
 
 # key: e term, xs array, p pattern, env ranges of variables
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from constraints.infer.ranges_of_operations import (
@@ -25,6 +25,7 @@ from constraints.infer.ranges_of_operations import (
 from constraints.infer.ranges_of_variables import Env, Known, bound, either, of_type
 from constraints.infer.sum_terms import RING, Added, Step, Terms, all_known, repeated
 from ir.core.conversions import CONVERSIONS
+from ir.core.frozen import frozen
 from ir.core.nodes import (
     AsScalar,
     AsVector,
@@ -75,7 +76,7 @@ MOVED = (
 TURNS = 16  # of a reduction that is no sum, followed one by one
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WholeSum:
     """A sum of whole numbers of a known range: its reduction, its type, its terms, and the range of
     the number that it starts from (`start`: 0 … 0 where nothing is known of that number)."""
@@ -99,7 +100,7 @@ def range_of(e: Expr) -> Range:
     return _Walk().number(e, {})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Walk:
     """A walk through a program that collects its sums; terms without variables of their own are
     looked at once."""

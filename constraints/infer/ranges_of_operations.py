@@ -1,12 +1,11 @@
 """The ranges of what operations on whole numbers make, from the ranges of their operands."""
 
-from dataclasses import dataclass
-
 from ir.core.conversions import Conversion
+from ir.core.frozen import frozen
 from ir.core.types import INT, LONG, RANGES, Type, is_whole, scalar_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Range:
     """The least and the largest number that a term can be; None where that is not known."""
 

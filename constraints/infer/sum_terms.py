@@ -8,12 +8,13 @@ itself a reduction of steps that add.
 # key: e term, p pattern, env ranges of variables, x a number that is added
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from constraints.infer.ranges_of_operations import UNKNOWN, Range, hull, made, times
 from constraints.infer.ranges_of_variables import Env, Known, bound
 from ir.core.conversions import CONVERSIONS
+from ir.core.frozen import frozen
 from ir.core.nodes import (
     Binary,
     Expr,
@@ -40,7 +41,7 @@ RING = frozenset({"+", "-", "*"})  # what wraps around alike however it is compu
 Looked = Callable[[Expr, Env], Known]  # the range of each number that a term computes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Narrow:
     """Whole numbers that are computed in the type `scalar`, which does not hold all from `least` to
     `most`."""
@@ -50,7 +51,7 @@ class Narrow:
     scalar: Scalar
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Terms:
     """The `count` terms of a sum, each in the range `each`, and the numbers that they are made of
     and that may wrap around before they become numbers of the sum's type."""
@@ -77,7 +78,7 @@ Added = Terms | tuple["Added", ...] | None
 part with which it does something else."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """A step of a reduction: its accumulator `acc`, a pattern or a part of what one binds, and the
     ranges of other variables. `look` gives the range of a term."""

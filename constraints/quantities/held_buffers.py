@@ -3,9 +3,10 @@
 # key: e term, b buffer, p pattern
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
+from ir.core.frozen import frozen
 from ir.core.nodes import (
     Expr,
     Lam,
@@ -41,7 +42,7 @@ class Place(Enum):
     PRIVATE = "private"  # in place: an accumulator needs no other
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Buffer:
     """A buffer of a kernel: its memory, its bytes, and the text of the term that it holds
     (`origin`). Only buffers of one `pool` may share storage, and none with a buffer that is
@@ -59,7 +60,7 @@ Live = frozenset[Buffer]
 NOTHING: Live = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scope:
     """The surroundings of a term: the buffers that hold the values of its variables (`env`), the
     place where its result goes (`to`), and how many work-items of a group (`items`) compute it,
@@ -84,7 +85,7 @@ class Scope:
         return frozenset(b for b in held if b.space is Space.LOCAL)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Use:
     """The buffers that hold a value while it is used, and the largest sets of buffers that are live
     while it is made."""

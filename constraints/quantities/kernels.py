@@ -2,17 +2,17 @@
 
 # key: e term
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from ir.core.cut_kernels import stages
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, MapPar, Program
 from ir.core.terms import once, subterms
 
 Reads = frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kernel:
     """A kernel: the term that one launch writes to the buffer `output`, and the buffers that it
     reads; `prepack` if it depends on constants alone."""

@@ -4,10 +4,11 @@ follows them."""
 # key: e term, p pattern
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from constraints.quantities.strides import UNKNOWN, Axis, Strides, repeated, row_major, viewed
+from ir.core.frozen import distinct, frozen
 from ir.core.nodes import (
     Expr,
     Lam,
@@ -19,7 +20,7 @@ from ir.core.size import Size
 from ir.core.types import Array, Tuple, Type
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Loop:
     """A map or a reduction around a term, as a loop of `trips` turns; `level` and `dim` are those
     of a parallel map, with `level` None for other loops."""
@@ -39,7 +40,7 @@ class Loop:
 Loops = tuple[Loop, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cells:
     """The location of a value's scalars: the memory (`space`: global, local, or own for a
     work-item's), the array in it (`name`; None for own memory), the loops whose turns choose which
@@ -87,7 +88,7 @@ class Cells:
         return replace(self, strides=self.strides.of(self.maps[-1][1]), maps=self.maps[:-1])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Delayed:
     """The map of f over xs, an array of `trips` elements, computed anew at each read; if there is a
     `path`, the component there of the tuples that the map makes."""
@@ -138,7 +139,7 @@ Value: TypeAlias = "Cells | Delayed | tuple[Value, ...]"
 Env = Mapping[str, Value]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scope:
     """The surroundings of a term: the values of its variables, and the loops around it."""
 

@@ -21,6 +21,7 @@ from constraints.quantities.located_values import (
     parts_of_tuples,
 )
 from constraints.quantities.value_bytes import share
+from ir.core.frozen import frozen
 from ir.core.nodes import (
     At,
     Binary,
@@ -56,7 +57,7 @@ from ir.core.views import is_view
 from ir.meaning.inputs import parts_of, scalar_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Computed:
     """An operation on floats: the type of its result, the loops around it, and whether a loop
     carries the result from turn to turn, or what it is made of: the sum of which it is a term

@@ -8,7 +8,7 @@ peak is a limit on each of its amounts.
 # key: e term, b buffer
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from constraints.quantities.code_size import code
@@ -21,6 +21,7 @@ from constraints.quantities.value_bytes import bytes_of
 from constraints.quantities.work import Work, work
 from constraints.relations.relations import value_at
 from ir.arena import Life, lives, packed, stacked_sizes, stacks
+from ir.core.frozen import frozen
 from ir.core.nodes import Edge, Expr, Level, Pad, PadEdge, Program
 from ir.core.size import Size, names
 from ir.core.terms import once, subterms
@@ -29,7 +30,7 @@ from ir.core.types import Type
 from ir.meaning.inputs import parts_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Amount:
     """A size, and the text of the term that needs it."""
 
@@ -41,7 +42,7 @@ Peak = tuple[Amount, ...]
 Dims = tuple[Peak, Peak, Peak]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelQuantities:
     """The quantities of one launch of a kernel, the one that makes the array `output`: along each
     dimension the work-items of a group (`items`) and the groups, or, if the kernel leaves groups
@@ -65,7 +66,7 @@ class KernelQuantities:
     parameters: frozenset[str]  # that any of these depends on
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quantities:
     """The quantities of a whole program: those of its kernels, and the bytes of each buffer, of the
     arena of temporaries, of what lives through an inference (`kept`), and of all memory at its

@@ -6,8 +6,7 @@ All distances count numbers, and may depend on parameters.
 
 # key: e term, t type, m n sizes
 
-from dataclasses import dataclass
-
+from ir.core.frozen import frozen
 from ir.core.nodes import (
     AsScalar,
     AsVector,
@@ -25,7 +24,7 @@ from ir.core.type_rules import elem_of
 from ir.core.types import Array, Type, Vector, unlift
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Run:
     """`count` places, each `step` numbers behind the one before it (None: it is not known how
     far)."""
@@ -37,7 +36,7 @@ class Run:
 Axis = tuple[Run, ...]  # the places of one array, the last run changing quickest
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Strides:
     """The places in memory of an array's elements: an axis for the array and for each of the arrays
     that its elements are, outermost first; and, if scalars are vectors, the distance between

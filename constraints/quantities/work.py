@@ -7,7 +7,6 @@ padding is counted as if it were read.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import prod
 
 from constraints.quantities.instruction_work import multiplied_by
@@ -15,6 +14,7 @@ from constraints.quantities.located_values import Loop, Loops, Scope
 from constraints.quantities.loop_trace import Computed, Trace
 from constraints.quantities.value_bytes import bytes_of
 from constraints.relations.relations import value_at
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Level
 from ir.core.size import Size, names
 from ir.core.type_rules import type_of
@@ -23,7 +23,7 @@ from ir.core.types import HALF, Type, Vector
 GLOBAL_ITEMS = 64  # about so many are a group, where a kernel leaves its groups open
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Groups:
     """The number of work-groups along the last of the dimensions `lengths` (numbers of work-items),
     for a kernel that leaves the size of its groups open: groups then fill the first dimension, then
@@ -32,7 +32,7 @@ class Groups:
     lengths: tuple[Size, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lanes:
     """The number of loads of a vector of `width` numbers, each `step` numbers behind the one before
     it in memory: one if they lie side by side or are all the same, else one for each."""
@@ -46,7 +46,7 @@ Count = tuple[Factor, ...]  # the product of these
 Total = tuple[Count, ...]  # the sum of these
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Work:
     """The work of one launch of a kernel, as counts in its parameters: operations, bytes of one
     factor of each product that sub-groups make by an instruction (`multiplied`), words that are

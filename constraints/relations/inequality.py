@@ -8,7 +8,6 @@ other forms too.
 # key: a b sizes, p q polynomials, k coefficient, least what is at least 1
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 from constraints.relations.relations import (
@@ -21,6 +20,7 @@ from constraints.relations.relations import (
     fraction,
     surely_positive,
 )
+from ir.core.frozen import frozen
 from ir.core.size import ONE, Floor, Mod, Monomial, Name, Poly, Size, names, quotient
 
 Positive = frozenset[str]  # parameters that are at least 1
@@ -28,7 +28,7 @@ KEPT = 1 << 14
 Term = tuple[Monomial, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inequality:
     """The relation left <= right between sums with positive coefficients, without floors or
     remainders."""

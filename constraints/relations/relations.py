@@ -4,9 +4,9 @@ from."""
 # key: a b m n sizes, p q polynomials, k integer coefficient
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
+from ir.core.frozen import frozen
 from ir.core.hash_once import Hashed, hashed
 from ir.core.size import (
     ONE,
@@ -75,7 +75,7 @@ Relation = Divides | AtMost | Equal | OneOf | AllOf | AnyOf
 NEVER = AnyOf(())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Constraint:
     """A relation, its reason in the user's words, and the text of the node that it comes from."""
 
@@ -87,7 +87,7 @@ class Constraint:
         return show_relation(self.relation)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class System:
     """The parameters of a program, and all constraints that their values must satisfy."""
 

@@ -17,6 +17,7 @@ import z3
 
 from constraints.relations.relations import AtMost, Constraint, Equal, Relation, System, value_at
 from constraints.solve.z3_formulas import Encoder, Formula
+from ir.core.frozen import frozen
 from ir.core.size import Size, named
 
 Point = dict[str, int]
@@ -32,7 +33,7 @@ class Answer(Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """An answer, with a point that shows it or the constraints that exclude it."""
 
@@ -41,7 +42,7 @@ class Verdict:
     core: tuple[Constraint, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Domain:
     """The values that a parameter takes; `exact` if it certainly takes no other."""
 
@@ -49,7 +50,7 @@ class Domain:
     exact: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Best:
     """The least value found of an objective, its point, and whether nothing smaller exists."""
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection
@@ -15,9 +14,8 @@ from explore.board.admission import LIMIT, called
 from explore.board.board_pool import BoardPool
 from explore.board.messages import Message, device_from, receive, send
 from explore.board.serve import Given, given_message
-from explore.building.build_variant import setup_for
-from explore.building.build_worker import BUILD_LIMIT, BUILD_MEMORY, work
-from explore.measure.measure_variant import RUN_LIMIT
+from explore.building.build_worker import BUILD_LIMIT, BUILD_MEMORY, load, setup_for, work
+from explore.measure.measure_tasks import RUN_LIMIT
 from explore.measure.reference import inputs_of, largest_error
 from explore.measure.reference_file import load_reference
 from explore.options.options import Options
@@ -27,12 +25,13 @@ from explore.results.read_record import NEVER
 from explore.results.version import version
 from explore.workers.pool import Pool
 from explore.workers.workers import Workers
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.errors import UserError
 from ir.instructions.table import TABLE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Board:
     """A board: the host and port on which its `explore serve` listens, the token that it expects,
     and the function that prints messages about the connection (`note`)."""
@@ -82,6 +81,7 @@ class Board:
             timeout=BUILD_LIMIT,
             stage="build",
             setup=setup_for(None, profile),
+            load=load,
             max_memory=BUILD_MEMORY,
         )
 

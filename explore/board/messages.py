@@ -5,7 +5,7 @@ import json
 import math
 import struct
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.runtime.devices import Device
-from explore.measure.measure_variant import Again, Measure, Passes
+from explore.measure.measure_tasks import Again, Measure, Passes
 from explore.options.stored_fields import Damaged, Fields, loaded
 from explore.results.pace import Reading
 from explore.results.read_record import NEVER, outcome_from, plan_from
 from explore.results.record_json import outcome_json, plan_json
 from explore.results.records import Failed, Measured
+from ir.core.frozen import frozen
 
 Array = NDArray[Any]
 MOST = 1 << 32  # bytes of a message: inputs and right results of a layer
@@ -28,7 +29,7 @@ DTYPES = ("float64", "float32", "float16", "int64", "int32", "int16", "uint16", 
 _LENGTH = struct.Struct(">I")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Message:
     """A message: a word for its kind, its fields as plain values, and its arrays by name."""
 

@@ -5,7 +5,6 @@ A caller sends OpenCL text to be built and run. So the server listens on loopbac
 told otherwise."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import count, takewhile
 from multiprocessing import AuthenticationError
@@ -26,13 +25,15 @@ from explore.board.messages import (
     task_from,
 )
 from explore.measure.instruction_worker import instructions_in_time
-from explore.measure.measure_variant import RUN_LIMIT, Meter, measure, meter_of
+from explore.measure.measure_tasks import RUN_LIMIT
+from explore.measure.measure_variant import Meter, measure, meter_of
 from explore.measure.reference import Expected, Reference
 from explore.measure.roofline import measured as roofline
 from explore.options.stored_fields import Damaged, Fields
 from explore.results.records import Failed
 from explore.results.version import version
 from explore.workers.pool import Pool
+from ir.core.frozen import frozen
 from ir.errors import UserError
 
 PORT = 8787
@@ -40,7 +41,7 @@ INPUT, WHOLE = "input.", "whole."  # before the names of arrays
 RIGHT, EXACT = "right.", "exact."  # before the numbers of results
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Given:
     """The things that a run sends to a board once: two complete sets of inputs by name, one of real
     numbers (`inputs`) and one of whole numbers (`whole`); the names of the inputs that vary from

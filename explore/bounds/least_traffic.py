@@ -9,11 +9,12 @@ proofs.
 
 # key: r side of a window, m side of a tile of results
 
-from dataclasses import dataclass
 from math import prod, sqrt
 
+from ir.core.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Windows:
     """The windows along one dimension: size, step, and number (`count`). At least `whole`
     neighbouring ones hold no padding."""
@@ -29,7 +30,7 @@ class Windows:
         return (self.whole if self.whole == self.count else max(0, self.whole - m + 1)) // m
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Products:
     """The amounts of a program's sums of products: `count` multiplications, of which the share
     `real` is not with padding, for `results` results.

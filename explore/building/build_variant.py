@@ -4,8 +4,7 @@ proved, its kernels built."""
 import pickle
 import time
 import traceback
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from codegen.compile import Generated, generate_for
 from codegen.demand_proofs import proofs
@@ -16,45 +15,17 @@ from codegen.runtime.results import BuildFailed
 from codegen.runtime.session import Session, open_device
 from constraints.devices import Profile
 from explore.building.bank_conflicts import bank_conflicts
+from explore.building.build_tasks import Made, Task
 from explore.building.operations import flops
 from explore.building.traffic import chip_bytes, traffic_bytes
 from explore.results.records import Failed, Stage
 from explore.space.lowering import bound
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.errors import IllTyped, Unsupported, UserError
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A task to build candidate `number` of a run: the program of its form, pickled since many
-    tasks share one, and its parameters' values."""
-
-    number: int
-    program: bytes
-    parameters: tuple[tuple[str, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """The result of building a variant: its plan and what is counted on its kernels (None if it
-    failed before they were generated), the time that it took, and the failure, if any."""
-
-    plan: Plan | None
-    flops: int | None
-    traffic_bytes: int | None
-    chip_bytes: int | None
-    bank_conflicts: int | None
-    build_ns: float
-    failed: Failed | None
-
-    @staticmethod
-    def without_plan(why: Failed, build_ns: float = 0.0) -> "Made":
-        """The result for a variant that failed for the reason `why` before it had a plan, after
-        `build_ns` nanoseconds."""
-        return Made(None, None, None, None, None, build_ns, why)
-
-
-@dataclass(frozen=True, slots=True)
+@frozen
 class Builder:
     """The means of building variants: a session on the device that kernels are built for (None:
     plans are only made and proved), and the profile that code is generated for."""
@@ -67,12 +38,6 @@ def builder(device: Device | None, profile: Profile) -> Builder:
     """The builder for a device (None: for one that is not here) of this profile; each build worker
     makes one."""
     return Builder(None if device is None else open_device(device), profile)
-
-
-def setup_for(device: Device | None, profile: Profile) -> "partial[Builder]":
-    """A function without arguments that calls `builder` with these arguments; a worker runs it when
-    it starts."""
-    return partial(builder, device, profile)
 
 
 def make(state: Builder, task: Task) -> Made:

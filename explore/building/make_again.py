@@ -7,33 +7,17 @@ program.
 """
 
 import pickle
-from dataclasses import dataclass
 
 from codegen.plan import Plan
 from codegen.proof.verdicts import sentence
 from codegen.text_proof.prove_text import prove_texts
-from constraints.devices import Profile
-from explore.building.build_variant import Builder, Task, make
+from explore.building.build_tasks import Again, Task
+from explore.building.build_variant import Builder, make
 from explore.results.records import Failed
 from explore.space.derive_form import constraints
 from explore.space.lowering import lowering
 from explore.space.neighbours import allowed
-from ir.core.nodes import Program
 from ir.errors import Unsupported, UserError
-
-
-@dataclass(frozen=True, slots=True)
-class Again:
-    """A task to make a variant of a program again, for a device with this profile; `number` tells
-    it from other tasks, and `vouched_for` is the stored plan if the user trusts it, else None."""
-
-    number: int
-    program: Program
-    family: str
-    form: str
-    parameters: tuple[tuple[str, int], ...]
-    profile: Profile
-    vouched_for: Plan | None = None  # taken, if its text is proved, where another one is made
 
 
 def make_again(task: Again) -> Plan | Failed:

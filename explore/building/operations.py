@@ -5,7 +5,7 @@ executed."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import frexp, prod
 from typing import TypeGuard
@@ -30,6 +30,7 @@ from codegen.tree.statements import (
 )
 from codegen.tree.value_builders import is_whole
 from explore.bounds.program_work import FREE
+from ir.core.frozen import frozen
 from ir.core.type_rules import COMPARISONS
 
 
@@ -59,7 +60,7 @@ def _stored(k: Kernel) -> Iterator[tuple[int, Value]]:
 EVERYWHERE = Varying[int]((), lambda _: 1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Around:
     """The surroundings of a statement. `times` is how often it is repeated by work-items and by
     loops that stay loops. `spelled` are the variables of the kernel's loops that are spelled out,

@@ -10,7 +10,6 @@ nothing.
 # key: n how many values a variable takes
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from math import prod
 
@@ -32,6 +31,7 @@ from explore.building.index_classes import (
     in_a_row,
     values_of,
 )
+from ir.core.frozen import frozen
 from ir.core.types import BYTES
 
 LANE = "lane"
@@ -67,7 +67,7 @@ def kernel_traffic(kernel: Kernel) -> int:
     return sum(_moved(ids, a) * BYTES[a.memory.scalar] for a in touched)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ids:
     """The ids of groups and those of items in a group, each with the number of its values; and, for
     each global id, the index that spells it by them."""

@@ -5,7 +5,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from codegen.runtime.devices import Device
@@ -21,12 +21,13 @@ from explore.results.store import Store
 from explore.run.run import Run, new_folder
 from explore.run.source import Source
 from explore.run.target import numbers_of, stored_profile
+from ir.core.frozen import frozen
 from ir.text.counted import counted
 
 PLAIN = re.compile(r"[^a-z0-9]+")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Absorbed:
     """A run that was made of a file of results: its device, how many of its variants were measured,
     how many failed for each reason, and True if the file's last line was cut off."""

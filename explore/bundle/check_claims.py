@@ -8,7 +8,6 @@ variant whose results are wrong has failed.
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import prod
 
@@ -23,11 +22,12 @@ from explore.options.stored_fields import Damaged
 from explore.results.pace import Level, Reading
 from explore.results.records import Failed, Measured, Record, Variant
 from explore.space.lowering import lowering
+from ir.core.frozen import frozen
 
 SLACK = 1e-6  # of sums of doubles, and of what numbers lose as text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checked:
     """A variant whose claims were checked, with its outcome."""
 
@@ -102,7 +102,7 @@ def _rounding(program: BundledProgram, family: str, form: str) -> float:
     return lowering(program.program, family, form).derivation.rounding
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Judge:
     """The check of one variant that a board claims to have run: the claim, the variant in the run,
     its program, and the largest error of a right result."""

@@ -3,7 +3,6 @@ variant. It may come from anybody: each value is checked, and nothing of it is r
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from codegen.runtime.devices import Device
@@ -11,6 +10,7 @@ from explore.board.messages import device_from
 from explore.options.stored_fields import LONG, Damaged, Fields, loaded
 from explore.results.read_record import ID, NEVER
 from explore.results.records import Stage
+from ir.core.frozen import frozen
 from ir.errors import UserError
 
 FORMAT = 1
@@ -22,7 +22,7 @@ SHA256 = re.compile("[0-9a-f]{64}")
 STAGES: tuple[Stage, ...] = ("build", "run")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Host:
     """The device that a board claims to have, the hash of the program that it was given, those of
     its inputs (`inputs` of real numbers, `whole` of whole ones), and the time of an empty
@@ -35,7 +35,7 @@ class Host:
     launch_ns: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ran:
     """The claims on a variant that ran: its times, its error and samples for real numbers, hashes
     (`exact`) and samples for whole ones. `text` is the hash of its kernels' text; a sample is None
@@ -52,7 +52,7 @@ class Ran:
     whole_samples: tuple[tuple[float | None, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DidNot:
     """The claims on a variant that did not run: the stage at which it failed, and the reason.
     `text` is the hash of its kernels' text."""
@@ -63,7 +63,7 @@ class DidNot:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Claims:
     """All claims of a file: on the device, and on each variant once. `cut_off` tells that its last
     line ends before its end, as if the board had stopped there; this line is left out."""

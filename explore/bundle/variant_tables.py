@@ -1,14 +1,14 @@
 """The plans of a bundle's variants as C text, for bundle.c."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from codegen.plan import Buffer, Kernel, Plan
 from explore.export.plan_in_c import c_sizes, c_text
+from ir.core.frozen import frozen
 from ir.core.types import BYTES
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """A variant of a bundle: its name, the file with the text of its kernels, the sha256 of that
     text, and its plan."""
@@ -19,7 +19,7 @@ class Entry:
     plan: Plan
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Input:
     """An input of a bundle's program: its name, the scalar type of its numbers, and how many there
     are."""
@@ -29,7 +29,7 @@ class Input:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """The facts that all variants of a bundle share: the version of its format (`form`), the device
     they were made for, the sha256 of the program, the seed, the largest error of a right result,

@@ -12,12 +12,13 @@ from typing import Any
 
 from codegen.runtime.devices import Device, devices, kind_of, of_each_kind, working
 from constraints.devices import Profile
-from explore.building.build_variant import builder
-from explore.building.build_worker import BUILD_LIMIT, BUILD_MEMORY, work
+from explore.building import build_worker
+from explore.building.build_worker import BUILD_LIMIT, BUILD_MEMORY
 from explore.cluster.cluster_pool import ClusterPool
 from explore.cluster.on_worker import PREFIX, Hired, Recipe, describe, owned_by
+from explore.measure import measure_worker
 from explore.measure.instruction_worker import instructions_in_time
-from explore.measure.measure_variant import RUN_LIMIT, measure, meter
+from explore.measure.measure_tasks import RUN_LIMIT
 from explore.measure.reference import largest_error
 from explore.measure.roofline import measured as roofline
 from explore.options.options import Options
@@ -120,7 +121,9 @@ class Cluster:
     def builders(self, options: Options, device: Device | None, profile: Profile) -> Workers:
         """The workers that derive forms and build variants: those that own no device."""
         setup = partial(_builder, device, profile)
-        recipe = Recipe(work, setup, "build", BUILD_LIMIT, BUILD_MEMORY)
+        recipe = Recipe(
+            build_worker.work, setup, "build", BUILD_LIMIT, BUILD_MEMORY, build_worker.load
+        )
         return ClusterPool(self.client, self._builders, recipe, self.note)
 
     def meters(self, file: Path, program: Program, options: Options, device: Device) -> Workers:
@@ -128,7 +131,7 @@ class Cluster:
         them."""
         error = largest_error(program, options.max_error)
         setup = partial(_meter, program, options.seed, file.read_bytes(), error)
-        recipe = Recipe(measure, setup, "run", RUN_LIMIT)
+        recipe = Recipe(measure_worker.measure, setup, "run", RUN_LIMIT, load=measure_worker.load)
         return ClusterPool(self.client, partial(self._owners, device), recipe, self.note)
 
     def instructions(self, device: Device) -> tuple[str, ...]:
@@ -167,7 +170,7 @@ def _builder(device: Device | None, profile: Profile, own: Device | None) -> "pa
     it is of the same kind as `device`, the one measured on, which has this profile; else the
     builder only makes and proves plans, and kernels are first built where they run."""
     same = own is not None and device is not None and kind_of(own) == kind_of(device)
-    return partial(builder, own if same else None, profile)
+    return partial(build_worker.builder_for, own if same else None, profile)
 
 
 def _meter(
@@ -176,7 +179,7 @@ def _meter(
     """The setup of a worker that measures on its device `own`, with the right results in the bytes
     `reference`; results with an error above `error` are wrong."""
     assert own is not None
-    return partial(meter, own, program, seed, reference, error)
+    return partial(measure_worker.meter_for, own, program, seed, reference, error)
 
 
 @contextmanager

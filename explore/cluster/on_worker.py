@@ -13,26 +13,28 @@ from codegen.runtime.devices import Device, devices, working
 from explore.results.records import Failed, Stage
 from explore.results.version import version
 from explore.workers.pool import Pool
+from ir.core.frozen import frozen
 
 PREFIX = "cl-"  # of a resource: the worker owns the device of that number on its machine
 MOST = 4  # pools of a worker, the oldest of which make room
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recipe:
     """The means by which a worker of a cluster carries out tasks: the `function` that does a task,
     and the limits of the pool of child processes in which it runs. `setup` takes the device that
     the worker owns (None: it owns none) and gives the function that a child calls at its start.
-    `stage` is what failures name."""
+    `stage` is what failures name, and `load` imports what each child needs."""
 
     function: Callable[..., Any]
     setup: Callable[[Device | None], Callable[[], Any]]
     stage: Stage
     timeout: float
     max_memory: int | None = None
+    load: Callable[[], None] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hired:
     """A worker as it describes itself: its version of convlift, the device that it owns (None:
     none), and all devices of its machine (`here`)."""
@@ -82,6 +84,7 @@ def prepare(recipe: bytes, device: Device | None) -> None:
             stage=made.stage,
             setup=made.setup(device),
             max_memory=made.max_memory,
+            load=made.load,
         )
         _kept[key_of(recipe)] = _Kept(pool, Lock())
 

@@ -6,7 +6,7 @@ machine."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -22,11 +22,12 @@ from explore.run.worker_pools import Here
 from explore.workers.at_once import at_once
 from explore.workers.hands import Hands
 from ir.command import guard
+from ir.core.frozen import frozen
 
 LONGEST = 40  # characters of a folder's name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OnDevice:
     """A program's run on one of several devices, as the process that carries it out is told of it.
     `cluster` is the address of the cluster whose workers build and measure (None: this machine

@@ -6,7 +6,6 @@ neither package has: a program lowered by a family, a legal point, a device's pr
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from codegen.runtime.devices import Device, choose
@@ -18,6 +17,7 @@ from explore.space.derive_form import asked
 from explore.space.legal_point import closed, lowered_at
 from explore.space.lowering import lowering
 from explore.space.search_domain import narrowed
+from ir.core.frozen import frozen
 from ir.core.nodes import MapPar, MapSeq, Program, ReduceSeq, Store, ToLocal, ToPrivate
 from ir.core.terms import subterms
 from ir.parse import elaborated, names_of_sizes
@@ -28,7 +28,7 @@ LOWERED = MapPar | MapSeq | ReduceSeq | ToLocal | ToPrivate | Store
 Sizes = Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chosen:
     """A program as written and as it is run, with a line on what was chosen for it."""
 

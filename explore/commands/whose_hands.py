@@ -5,21 +5,23 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from codegen.runtime.devices import Broken, Device, choose, devices, of_each_kind
-from explore.board.board import Board
-from explore.board.board_token import VARIABLE, token_of
 from explore.options.options import Options
 from explore.run.target import Target, target_of
 from explore.run.worker_pools import Here
 from explore.workers.hands import Hands
+from ir.core.frozen import frozen
 from ir.errors import UserError
+
+if TYPE_CHECKING:
+    from explore.board.board import Board
 
 EACH = "each"  # in place of a device: one of every kind
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Workplace:
     """The hands that build and measure, and the function that lists their devices. `cluster` is the
     address at which other processes join them; None if they are not a cluster's."""
@@ -71,8 +73,11 @@ def targets_of(given: argparse.Namespace, place: Workplace, options: Options) ->
     return [target_of(choose(spec, found), None, options.limits)]
 
 
-def _board(given: argparse.Namespace) -> Board:
+def _board(given: argparse.Namespace) -> "Board":
     """The board that options name."""
+    from explore.board.board import Board  # here: few runs are on boards
+    from explore.board.board_token import VARIABLE, token_of
+
     host, _, port = given.board.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise UserError(f"--board: expected HOST:PORT, found {given.board!r}")

@@ -2,7 +2,6 @@
 positions in them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,14 @@ from numpy.typing import NDArray
 from codegen.plan import Plan, Role
 from codegen.runtime.buffer_arrays import DTYPES
 from ir.arena import aligned
+from ir.core.frozen import frozen
 
 INPUTS = "data/inputs"  # apart from the expected output, whatever an input is called
 WEIGHTS = "data/weights.bin"  # all constants
 APART = 64  # bytes: each constant begins at a multiple
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """The place of a buffer's contents: a file, and the number of the byte where they begin in
     it."""

@@ -4,7 +4,6 @@ import json
 import keyword
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from explore.results.derivation_steps import laws_of, outline_of, stages_of
 from explore.results.record_json import launch_json, plan_json
 from explore.results.records import Measured, Predicted, Record, Variant
 from explore.results.run_environment import Environment
+from ir.core.frozen import frozen
 from ir.errors import UserError
 from ir.parse import parse
 from rewrites.engine.outline_text import headings
@@ -74,7 +74,7 @@ def export(
     write_export(folder, plan, told, inputs, reference(program, options.seed).outputs)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Told:
     """The facts that an export tells besides its plan: the device it was made for, the largest
     error of a right result, the fields of `plan.json`, the text of its kernels, its README, the

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from codegen.plan import Buffer, Kernel, Plan, Role
 from explore.export.contents_places import Place, places_of, weights_bytes
-from explore.measure.measure_variant import turns_of
+from explore.measure.measure_tasks import turns_of
 from ir.core.types import BYTES
 
 

@@ -4,11 +4,11 @@ sizes."""
 import importlib.metadata
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
 
+from ir.core.frozen import frozen
 from ir.errors import UserError
 from ir.program_file import text_of
 from ir.text.suggest import no_such
@@ -16,7 +16,7 @@ from ir.text.suggest import no_such
 LAYERS = "layers.toml"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Named:
     """A program in a file, with sizes that replace those that the file gives."""
 

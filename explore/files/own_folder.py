@@ -11,9 +11,9 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from ir.core.frozen import frozen
 from ir.errors import UserError
 
 NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+-]{0,254}")
@@ -21,7 +21,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OwnFolder:
     """An open folder; its path is only used for messages."""
 

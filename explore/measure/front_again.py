@@ -9,17 +9,17 @@ again.
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
 
 from codegen.plan import Plan
-from explore.measure.measure_variant import Again, remeasured
+from explore.measure.measure_tasks import Again, remeasured
 from explore.options.units import show_time
 from explore.results.front import front, usable
 from explore.results.pace import SLOW, clock_ns, slower_words
 from explore.results.records import NOISY, Failed, Measured, Record, latest
 from explore.results.store import Store
 from explore.workers.workers import Workers
+from ir.core.frozen import frozen
 from ir.text.counted import counted
 
 NEAR = 0.95  # a time this much shorter is within luck
@@ -28,7 +28,7 @@ TURNS = 3  # that doubtful points of the front are measured again, at most
 BESIDE = 8  # variants beside the front the first time, at most
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Bench:
     """The means of measuring again: the run's store, the worker on the device, the plans of
     variants, the seconds since the run began, the printer of messages, and the seconds that the run

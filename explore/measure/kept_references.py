@@ -7,6 +7,7 @@ from codegen.binaries import binary_cache as cache
 from explore.files.own_folder import OwnFolder
 from explore.measure.reference_file import FILE, hash_of, is_reference_of
 from explore.results.version import version
+from ir.cache_folder import cache_folder
 from ir.core.nodes import Program
 from ir.text.show import show
 
@@ -33,7 +34,7 @@ def keep_reference(program: Program, seed: int, file: Path) -> None:
 
 
 def _cache() -> cache.BinaryCache:
-    return cache.BinaryCache(cache.folder() / "references", KEPT)
+    return cache.BinaryCache(cache_folder() / "references", KEPT)
 
 
 def _key(program: Program, seed: int) -> str:

@@ -10,19 +10,18 @@ import statistics
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from codegen.plan import Plan
 from codegen.runtime.built_program import Program as Built
 from codegen.runtime.built_program import hopeless
 from codegen.runtime.devices import Device
 from codegen.runtime.results import BuildFailed, GuardViolated, PoisonFound, Timing
 from codegen.runtime.session import Session, open_device
 from explore.measure.back_to_back import readings
+from explore.measure.measure_tasks import Again, Measure, Passes, turns_of
 from explore.measure.reference import (
     Array,
     Expected,
@@ -37,56 +36,11 @@ from explore.results.records import Failed, Measured
 from ir.core.nodes import Program
 from ir.meaning.inputs import arrays_of
 
-ROTATED = 64 << 20  # bytes of inputs to go through before one comes again: more than most caches
-COPIES = 8
-RUN_LIMIT = 60.0  # seconds a variant, checks included
 WARMUP, RUNS, LIMIT = 2, 7, 0.3  # runs, runs, seconds a variant, by the device's clock
 STEADY = 0.02  # of the median: runs that agree as much need no others beside them
-PASSES, PASS_BATCHES, PASS_LIMIT = 5, 3, 0.8  # of measuring the front again
+PASS_BATCHES, PASS_LIMIT = 3, 0.8  # of measuring the front again
 LONG = 10e6  # nanoseconds of an inference: what is as long is tried on some of its groups first
 FEWEST = 2  # passes: a time without a spread says too little
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A task to check the plan of candidate `number` and time it. A plan is hopeless if it is
-    slower than `ceiling_ns` (None: no limit) on a machine whose yardstick takes `usual_ns`.
-    `build_ns` is the time that building took, and `rounding` the error, in machine epsilons, that
-    the derivation may cause in results for whole numbers. If `in_part`, a plan that takes long is
-    only timed, by some of its groups, and not checked."""
-
-    number: int
-    plan: Plan
-    ceiling_ns: float | None = None
-    usual_ns: float | None = None
-    build_ns: float = 0.0
-    rounding: float = 0.0  # machine epsilons that its derivation may lose on whole numbers
-    in_part: bool = False  # if it takes long: only timed, by some groups
-
-
-@dataclass(frozen=True, slots=True)
-class Again:
-    """A task to time plans whose results were checked earlier and were right, in turns, `passes`
-    times. After `limit_s` seconds (None: no limit), no pass begins but the first two."""
-
-    plans: tuple[Plan, ...]
-    passes: int = PASSES
-    limit_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Passes:
-    """The result of `Again`: for each plan, its readings, one a pass, and its kernels' device
-    times; and the yardstick's middle time."""
-
-    readings: tuple[tuple[Reading, ...], ...]  # of each plan
-    kernels_ns: tuple[tuple[float, ...], ...]
-    yardstick_ns: float
-
-    @property
-    def medians_ns(self) -> list[float]:
-        """The median time of each plan, all at the same pace."""
-        return [Level.of(taken).median_ns for taken in self.readings]
 
 
 @dataclass(slots=True)
@@ -140,20 +94,6 @@ def meter_of(
         session.copies(changing, turns_of(size)),
         Yardstick.on(session),
     )
-
-
-def turns_of(size: int) -> int:
-    """The number of copies of inputs of `size` bytes that are used in turns, so that no cache holds
-    an input."""
-    return min(COPIES, max(1, ROTATED // max(1, size)))
-
-
-def setup_for(
-    device: Device, program: Program, seed: int, reference: Path, max_error: float
-) -> "partial[Meter]":
-    """A function without arguments that calls `meter` with these arguments; a worker runs it when
-    it starts."""
-    return partial(meter, device, program, seed, reference, max_error)
 
 
 def measure(state: Meter, task: Measure | Again) -> Measured | Failed | Passes:
@@ -332,22 +272,3 @@ def _again(state: Meter, task: Again) -> Passes:
                 kernels.append(_kernels(timing))
         paces.append(state.yardstick.reading())
     return Passes(tuple(map(tuple, found)), tuple(kernels), statistics.median(paces))
-
-
-def remeasured(
-    before: Measured, taken: Sequence[Reading], kernels_ns: tuple[float, ...]
-) -> Measured:
-    """The outcome `before` with new times: an inference takes the median of the readings `taken`,
-    and its kernels take `kernels_ns`."""
-    level = Level.of(taken)
-    return replace(
-        before,
-        time_ns=level.median_ns,
-        spread=level.spread,
-        runs_ns=level.times_ns,
-        kernels_ns=kernels_ns,
-        stopped_early=False,
-        clock="end to end",
-        yardstick_ns=level.yardstick_ns,
-        slowdown=1.0,
-    )

@@ -3,7 +3,7 @@ those that a tuple is made of."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from explore.measure.differences import largest_difference, norm, norm_of_differences
 from ir.core.conversions import CONVERSIONS
+from ir.core.frozen import frozen
 from ir.core.nodes import Binary, Expr, Lit, Program, Select, Unary
 from ir.core.number_types import narrow_real
 from ir.core.terms import over, subterms
@@ -30,7 +31,7 @@ ROUNDINGS = 100  # of results in narrower numbers: so many roundings of one
 EXACT_OPS = frozenset({"+", "-", "*", "max", "min"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expected:
     """The right output of a program for some inputs, or one array of it if it is a tuple, and the
     scale of its rounding errors.
@@ -62,7 +63,7 @@ class Expected:
         return self.lost(out) <= (rounding + self.rounding) * EPSILON
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reference:
     """The right results of a run: the arrays of `outputs` for random inputs, and `exact`, as many,
     for whole numbers where these are exact."""

@@ -6,13 +6,13 @@ Even one long operation on arrays can be ended, and messages go on while it is c
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from explore.measure.kept_references import keep_reference
 from explore.measure.reference_file import hash_of, stored_reference
 from explore.results.records import Failed
 from explore.workers.pool import Pool
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.errors import Unsupported, UserError
 
@@ -20,7 +20,7 @@ EVERY = 10.0  # seconds between words
 LEAST = 5.0  # seconds that it gets of a time that is up: without it nothing can be measured
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asked:
     """A task to compute the reference of a program for a seed; `folder` may hold it already."""
 

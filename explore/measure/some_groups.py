@@ -10,13 +10,14 @@ quicker by them than it is, seldom slower.
 # key: d dimension of a launch
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any, Protocol
 
 from codegen.plan import Kernel, Plan
 from codegen.runtime.devices import Device
 from codegen.runtime.results import KernelTime, Timing
+from ir.core.frozen import frozen
 from ir.meaning.inputs import Data
 
 SHARE = 16  # one group in so many
@@ -37,7 +38,7 @@ class Timed(Protocol):
         """The device times of some runs."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SomeGroups:
     """A plan with some of the groups of each kernel that runs at an inference, and for each of
     these kernels, in their order, how many times as many groups it has in truth."""

@@ -9,7 +9,7 @@ budget."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from explore.network_choice.find_options import Options
 from explore.network_choice.layer_options import Option
@@ -22,12 +22,13 @@ from explore.network_graph.layer_layouts import CHANGE
 from explore.network_graph.network_layers import Change, Layers
 from explore.operators.layouts import Layout
 from explore.options.units import show_bytes
+from ir.core.frozen import frozen
 from ir.errors import UserError
 
 TRIES = 8  # budgets that are asked for, where the arena cannot be as small as its bound
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """An option for each layer, their plan, and the share of its time by which another choice might
     still be faster (0: it is proved to be the best)."""
@@ -47,7 +48,7 @@ class Choice:
         return self.plan.memory_bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chooser:
     """The 0-1 programme of a network, and the choices that it makes."""
 

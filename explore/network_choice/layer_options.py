@@ -1,7 +1,6 @@
 """The options of a layer: variants of its program, each with its time and its plan."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from codegen.plan import Plan, Role
@@ -14,6 +13,7 @@ from explore.run.target import Target
 from explore.space.derive_form import Derived, derive
 from explore.space.forms_to_derive import tasks
 from explore.space.rough_cost import predicted
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.errors import Unsupported
 
@@ -23,7 +23,7 @@ CANDIDATES = 40  # of each family
 BUILT = 4  # that are tried until one is good
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Option:
     """A variant of a layer's program: its name, its plan, and its time, measured or estimated; its
     record in the run that found it, or the options that are its two parts."""

@@ -3,16 +3,17 @@ nothing is copied, and only one array of its size lives."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.plan import Role
 from codegen.text_proof.work_in_part import Part, in_part
 from explore.network_choice.layer_options import Option
 from explore.network_graph.network_layers import Layer, Layers
 from explore.network_graph.tensor_lives import lives_of
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Offer:
     """A layer in one of its layouts (`way`), with an option of its program."""
 

@@ -1,15 +1,15 @@
 """Layers that work in place: they write their result over a tensor that nobody reads later."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from codegen.plan import Kernel, Plan, Role
 from codegen.text_proof.work_in_place import in_place
 from explore.network_graph.network_layers import Layer, Layers
 from ir.arena import Life
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Overwriting:
     """A layer that writes its result over the tensor `tensor`: `kernels` has, by the number of a
     kernel in the layer's plan, the kernel to launch instead."""

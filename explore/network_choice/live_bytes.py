@@ -4,7 +4,6 @@ at its layer's worst moment, and what it keeps for good."""
 # key: l number of a layer, t tensor, o option
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from codegen.plan import Kernel, Plan, Role
 from explore.network_choice.layers_in_parts import Offer
@@ -12,9 +11,10 @@ from explore.network_choice.layers_in_place import overwriting
 from explore.network_graph.network_layers import Layers
 from explore.network_graph.tensor_lives import lives_of
 from ir.arena import Life, aligned
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Moment:
     """The arrays that live at one launch, also those of other layers: their bytes by name."""
 
@@ -30,7 +30,7 @@ class Moment:
         return sum(map(aligned, sizes)) - max(aligned(n) - n for n in sizes)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LiveTensors:
     """The tensors between layers that lie in the arena: the life of each, counted in layers, and
     its bytes. `outside` are the bytes of the tensors that do not lie there: inputs and results."""

@@ -3,7 +3,7 @@ arrays between and inside them."""
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.plan import Buffer, Kernel, Plan, Role
 from explore.network_choice.layer_options import Option
@@ -12,9 +12,10 @@ from explore.network_graph.network_layers import Layer, Layers
 from explore.network_graph.tensor_lives import lives_of
 from explore.onnx_model.onnx_graph import SCALARS, Array
 from ir.arena import Life, aligned, packed
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NetworkPlan:
     """The plan of a network: the contents of its constants by name, the name of the buffer that
     holds each tensor (`tensors`), the lives of the arrays in the arena, the least bytes that any

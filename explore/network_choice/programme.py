@@ -8,7 +8,6 @@ layer's worst moment, or when a copy is made."""
 # key: l number of a layer, o of one of its offers, t tensor, k number of a tensor's reader
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from explore.network_choice.layer_options import Option
 from explore.network_choice.layers_in_parts import Offer, Offers
@@ -18,6 +17,7 @@ from explore.network_choice.zero_one import Term, ZeroOne
 from explore.network_graph.network_layers import Change, Layers
 from explore.operators.layouts import Layout
 from ir.arena import Life
+from ir.core.frozen import frozen
 
 UNIT = 1024.0  # bytes: what the solver counts in
 ARENA = "arena"
@@ -26,7 +26,7 @@ Changes = Mapping[Change, Sequence[Option]]
 """The options of the programs that make tensors' copies in other layouts."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Has:
     """The unknown that says whether a layer has one of its offers."""
 
@@ -34,7 +34,7 @@ class Has:
     offer: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Copies:
     """The unknown that says whether a tensor is copied by an option of the program that does so."""
 
@@ -42,7 +42,7 @@ class Copies:
     option: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lies:
     """The unknown that is at least 1 if a tensor lies in a layout when its reader runs."""
 
@@ -51,7 +51,7 @@ class Lies:
     layout: Layout
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class More:
     """The unknown that is at least the number of copies of a tensor that live with it, or of one
     outside the arena, when its reader runs."""
@@ -60,7 +60,7 @@ class More:
     reader: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Solution:
     """A solved choice: the number of each layer's offer, the options that make copies of tensors in
     other layouts, and the share of its cost by which another choice might be better."""
@@ -70,7 +70,7 @@ class Solution:
     gap: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Tensor:
     """A tensor that may lie in several layouts: the layers that make it (none: it is an input, in
     ONNX's order), those that read it, in order, its bytes, and whether it lies in the arena
@@ -97,7 +97,7 @@ class _Tensor:
         return later[0] if later and l > self.made else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Programme:
     """The facts about a network: its layers, their offers, the worst moment of each offer, the
     tensors' lives, the options of the programs that copy tensors, and the tensors that may lie in

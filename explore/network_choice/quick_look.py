@@ -10,7 +10,7 @@ from itertools import chain
 
 from codegen.runtime.series import Clock
 from codegen.runtime.session import Session
-from explore.building.build_variant import Made
+from explore.building.build_tasks import Made
 from explore.network_choice.find_options import Options as Found
 from explore.network_choice.joined_options import with_parts
 from explore.network_choice.layer_options import Option, best_of, device_kind, estimated_options
@@ -27,6 +27,7 @@ from explore.search.rounds import Rounds
 from explore.space.derivations import LIMIT, Derivation
 from explore.space.derive_form import Derived
 from explore.workers.workers import Workers
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 
 FAMILIES = {
@@ -115,7 +116,7 @@ def _times(layers: Layers, states: Mapping[int, _Tried]) -> dict[int, float]:
     return {n: len(layers.uses(n)) * found[0].time_ns for n, found in best.items() if found}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Look:
     """The means of a quick look: the device and a session on it, the workers that derive and build,
     how many variants of a program are tried on average, and the clock."""

@@ -16,6 +16,7 @@ from codegen.runtime.results import BuildFailed
 from codegen.runtime.series import Clock, Series
 from codegen.runtime.session import Session
 from explore.measure.reference import Array, inputs_of, largest_error, relative_error
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 
 PASSES = 3
@@ -24,7 +25,7 @@ BATCH_NS = 1e7  # of a batch
 ROTATED, COPIES = 1 << 27, 32  # bytes of constants that no cache holds, and copies, at most
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timed:
     """A variant's plan and its time."""
 

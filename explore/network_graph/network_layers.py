@@ -17,6 +17,7 @@ from explore.operators.all_operators import step_of
 from explore.operators.layouts import Layout
 from explore.operators.program_text import NAME
 from explore.operators.site import Site, Step, Tensor
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.errors import Unsupported, UserError
 from ir.parse import parse
@@ -39,7 +40,7 @@ OF_MATRICES = ("MatMul", "Gemm", "MatMulInteger", "QLinearMatMul")
 IN_ONNX_ORDER = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", *OF_MATRICES)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layer:
     """A layer: the node that it was made from (`title`, `operator`), the number of its program, and
     what the program's parameters are given (`tensors` and `constants`). Its result is the tensor
@@ -66,7 +67,7 @@ class Layer:
         return self, *self.others
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """A copy of a tensor: the tensor's name, the layout in which it lies, and that of its copy."""
 

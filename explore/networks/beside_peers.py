@@ -6,7 +6,6 @@ import statistics
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from explore.onnx_model.onnx_graph import Array
 from explore.options.units import show_bytes, show_time
 from explore.results.records import Failed
 from explore.workers.pool import Pool
+from ir.core.frozen import frozen
 from ir.errors import UserError
 
 PASSES = 11
@@ -31,7 +31,7 @@ LIMIT = 300.0  # seconds of an engine to load, or to run a turn
 OURS: EngineName = "convlift"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Beside:
     """The measurement of an engine: the medians of an inference's time, of its processor time, and
     of the ratio of its time to convlift's in the same pass; and how much memory its process took

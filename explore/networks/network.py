@@ -1,7 +1,6 @@
 """A network on a device: called on arrays, it gives what the model computes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,11 @@ from explore.network_choice.network_plan import NetworkPlan, assembled
 from explore.network_graph.arranged_layers import copies_of
 from explore.network_graph.network_layers import Layers
 from explore.onnx_model.onnx_graph import Array
+from ir.core.frozen import frozen
 from ir.errors import UserError
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Network:
     """A network built for a device, with one variant for each of its layers."""
 

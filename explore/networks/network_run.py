@@ -4,7 +4,7 @@ which model it is a run of."""
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +25,14 @@ from explore.results.run_environment import Environment
 from explore.run.run import Run
 from explore.run.target import Target, target_of
 from explore.run.trusted_plans import TrustedPlans
+from ir.core.frozen import frozen
 from ir.errors import UserError
 
 FILE = "network.json"
 MOST_TEXT = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NetworkRun:
     """A run of a network in a folder: the model's file and its hash, the shapes of its inputs, the
     options `asked` for, its layers, the options of layers `found` so far, by number of their

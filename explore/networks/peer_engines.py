@@ -18,6 +18,7 @@ from explore.export.contents_places import stored_constants
 from explore.networks.ncnn_engine import ncnn_engine
 from explore.onnx_model.onnx_graph import Array
 from explore.options.option_values import demand_one
+from ir.core.frozen import frozen
 from ir.errors import UserError
 
 EngineName = Literal["convlift", "onnxruntime", "openvino", "ncnn"]
@@ -35,7 +36,7 @@ for that."""
 Run = Callable[[], object]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Opened:
     """An engine to open: its name, the file that it reads, its inputs, how many threads it may
     have, and, for convlift alone, the plan and the device."""
@@ -48,7 +49,7 @@ class Opened:
     device: Device | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grown:
     """The bytes by which a process grew while it loaded a network and first ran it: the most at any
     time, and at the end."""
@@ -66,7 +67,7 @@ class Engine:
     grown: Grown
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turn:
     """The mean time of an inference in nanoseconds: by the clock, and processor time."""
 

@@ -6,7 +6,6 @@ get further turns whose layers take most of the time."""
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from explore.network_choice.find_options import Options
@@ -32,6 +31,7 @@ from explore.run.target import Target
 from explore.run.worker_pools import Here
 from explore.toolchain.toolchain import ToolchainFault
 from explore.workers.hands import Hands
+from ir.core.frozen import frozen
 from ir.errors import UserError
 
 
@@ -54,7 +54,7 @@ def explored(network: NetworkRun, target: Target, tell: Tell) -> Options:
     return network.options(target)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Search:
     """The search of a network's programs for a target: by these hands, in the time of the clock."""
 

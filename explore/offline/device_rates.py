@@ -1,12 +1,12 @@
 """The rates at which devices that are not here carry out instructions, by published numbers; no
 device was measured for them."""
 
-from dataclasses import dataclass
+from ir.core.frozen import frozen
 
 LINE = 64  # bytes that a core moves to or from its nearest cache in a cycle
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rates:
     """The rates of a device: its clock; the work-items for which a core begins an instruction in a
     cycle (`lanes`; `shifts` for instructions of Valhall's slow unit); the work-items that run in

@@ -8,18 +8,18 @@ and as often as work-groups ask for them in the most.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 
 from codegen.plan import Kernel, Plan
 from explore.offline.device_rates import LINE, Rates
 from explore.results.kernel_code import KernelCode
+from ir.core.frozen import frozen
 
 WORD = 4  # bytes
 LAUNCH = 3e4  # nanoseconds, as the rough estimate has it for mobile devices
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CodeTime:
     """The time of a kernel in nanoseconds: predicted, and the least and the most that it may be."""
 

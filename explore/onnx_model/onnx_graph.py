@@ -1,12 +1,13 @@
 """The graph of a model as the rest of `explore` sees it: plain data, in an order that runs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ir.core.frozen import frozen
 
 Array: TypeAlias = NDArray[Any]
 
@@ -23,7 +24,7 @@ SCALARS: Mapping[str, str] = {
 """The scalar types of our language by the names of NumPy's types."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kind:
     """The kind of a tensor: the name of its NumPy type, and its shape."""
 
@@ -44,7 +45,7 @@ class Kind:
         return Kind(array.dtype.name, array.shape)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Node:
     """A node of a graph: its name, its operator, the tensors that it reads and makes (an empty name
     for one that is left out), and its attributes."""
@@ -61,7 +62,7 @@ class Node:
         return f"{self.operator} '{self.name or self.outputs[0]}'"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Graph:
     """A model's network: the kinds of its inputs, by name, the names of its outputs, the arrays of
     its constants, by name, and its nodes, of which each comes after those whose results it reads.

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from explore.operators.program_text import number
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Activation:
     """A function of one number: the names and default values of its attributes, and `of`, which
     gives the text of the result from the text of x and the attributes' numbers."""

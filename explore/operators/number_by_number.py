@@ -2,7 +2,6 @@
 broadcasts."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
@@ -11,6 +10,7 @@ from explore.onnx_model.onnx_graph import Kind
 from explore.operators.activations import ACTIVATIONS, IDENTITY, clipped, function_of
 from explore.operators.program_text import channels_last, literal, number
 from explore.operators.site import Site, Step, Tensor
+from ir.core.frozen import frozen
 
 Text = Callable[[Sequence[str]], str]
 
@@ -153,7 +153,7 @@ def over_tensors(site: Site, tensors: Sequence[Tensor], of: Text, dtype: str) ->
     return site.as_stored(kind, _nest(named, count(), lambda xs: f"let y = {of(xs)}\n{body}"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Operand:
     """An operand of a function that is applied number by number: a single number (`dims` is None),
     or a tensor with its sizes in the order in which the result's axes lie. It is `turned` if it

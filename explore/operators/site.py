@@ -12,12 +12,13 @@ import numpy as np
 from explore.onnx_model.onnx_graph import Array, Kind, Node
 from explore.operators.layouts import Layout
 from explore.operators.program_text import NAME, Order, array_type, with_helpers
+from ir.core.frozen import frozen
 from ir.errors import Unsupported, UserError
 
 AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")  # the usual one first
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tensor:
     """A tensor that a node reads. A constant has an `array`, which is in ONNX's order; another
     tensor lies in a layout."""
@@ -41,7 +42,7 @@ class Tensor:
         return self.layout.in_onnx_order(numbers, self.shape)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parameter:
     """A parameter of a step's program: its name, its type, and what it is given, the name of a
     tensor or a constant array."""
@@ -51,7 +52,7 @@ class Parameter:
     given: str | Array
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """A program that makes one tensor. With an empty body there is no program: the tensor is the
     only parameter, unchanged in memory.

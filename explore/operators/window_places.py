@@ -2,13 +2,13 @@
 node."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from explore.operators.program_text import sizes
 from explore.operators.site import Site
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Windows:
     """Windows over an array, axis by axis: how many elements a window takes (`kernel`), the
     distance from one window to the next (`steps`) and from one element to the next (`apart`), how

@@ -4,15 +4,15 @@ What cannot be read, or makes no sense, is a UserError that says what was expect
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from ir.core.frozen import frozen
 from ir.errors import UserError
 from ir.text.suggest import no_such
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Way:
     """The way in which users give an option on the command line: its flag, the function that reads
     its text, and its help.

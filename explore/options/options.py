@@ -9,7 +9,7 @@ these fields.
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, field, fields, replace
 from math import inf
 from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 
@@ -29,6 +29,7 @@ from explore.options.option_values import (
 from explore.options.stored_fields import LARGEST, Damaged, Fields
 from explore.options.units import parse_bytes, parse_seconds
 from ir.command import assigned
+from ir.core.frozen import frozen
 from ir.errors import UserError
 from ir.text.suggest import no_such
 from rewrites.families.all_families import FAMILIES
@@ -43,7 +44,7 @@ PeerName = Literal["torch", "tinygrad", "tinygrad-beam", "clblast"]
 STRATEGIES, DOMAINS, PEERS = get_args(Strategy), get_args(Domain), get_args(PeerName)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """The options of a run: everything that it is asked for but the program and the device."""
 

@@ -7,10 +7,10 @@ expected.
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NoReturn, TypeVar
 
+from ir.core.frozen import frozen
 from ir.errors import UserError
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ def loaded(text: object, what: str, most: int = TEXT) -> "Fields":
     return Fields.of(value, what)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fields:
     """The fields of a JSON object, and its name in messages."""
 

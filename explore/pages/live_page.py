@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -20,6 +20,7 @@ from explore.pages.report_data import Told
 from explore.results.lost_forms import LostForm
 from explore.results.pace import at_usual_pace
 from explore.results.records import Record
+from ir.core.frozen import frozen
 from ir.errors import UserError
 
 LOOPBACK = "127.0.0.1"
@@ -29,7 +30,7 @@ ALIVE = 10.0  # seconds after which a page is told that the run goes on
 LAST = 20.0  # seconds that open pages have at most to fetch how the run ended
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class State:
     """The state of a run as pages are told of it: a number that grows with every change, the
     progress in words (`says`), and whether the run has finished."""

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from explore.pages.shared_lines import SharedLines
-from explore.pages.tiling import tiling
 from explore.report.palette import colours, markers
 from explore.report.parameter_words import WORDS
 from explore.report.time_notes import told_of_times
@@ -27,6 +26,7 @@ from explore.results.records import (
     latest,
 )
 from explore.results.run_environment import Environment
+from ir.core.frozen import frozen
 
 _DETAILS = ("id", "parameters", "buffers", "detail")
 _SUMMARY = (
@@ -50,7 +50,7 @@ _SUMMARY = (
 _REASONS = 4  # shown for each stage
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Told:
     """The contents of a report: the records of a run, its environment, peers, and lost forms;
     `folder` is the run's folder as the commands that the report shows name it."""
@@ -186,6 +186,8 @@ def _compiled(record: Record) -> dict[str, Any] | None:
 def _details(found: Sequence[Record]) -> dict[str, Any]:
     """The details of variants as JSON data; variants of a form share their derivation, and texts,
     which are told by their numbers, share lines."""
+    from explore.pages.tiling import tiling  # here: it reads kernels, after they ran
+
     number: dict[tuple[Step, ...], int] = {}
     for record in found:
         number.setdefault(record.variant.derivation, len(number))

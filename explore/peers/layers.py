@@ -8,17 +8,18 @@ Several layers may fit the shapes of a program; `recognise` finds the right one 
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from explore.measure.reference import Array, relative_error
+from ir.core.frozen import frozen
 
 Kind = Literal["linear", "convolution", "transposed convolution", "max pooling", "average pooling"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Geometry:
     """The geometry of windows over an image, the same on all sides: their steps (`stride`), the
     padding, the steps inside a window (`dilation`), and the number of groups of channels. `window`
@@ -33,7 +34,7 @@ class Geometry:
     behind: int = 0  # elements that a transposed convolution adds at the end of each side
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layer:
     """A layer of a library: its operation in words, and its operands in the library's order of
     axes. `back` permutes the library's output to the program's order of axes, `given` tells that of

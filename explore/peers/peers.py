@@ -1,13 +1,12 @@
 """The measuring of peers on the same program and device, in turns with our best variant."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from codegen.plan import Plan
 from codegen.runtime.devices import Device
-from explore.measure.measure_variant import Again, Passes
+from explore.measure.measure_tasks import Again, Passes
 from explore.measure.reference_file import stored_reference
 from explore.options.options import Options, PeerName
 from explore.peers import clblast_peer, tinygrad_peer, torch_peer
@@ -18,6 +17,7 @@ from explore.results.records import Failed, Peer, Record
 from explore.results.store import Store
 from explore.workers.pool import Pool
 from explore.workers.workers import Workers
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 
 PASSES = 5
@@ -30,7 +30,7 @@ KNOWN: dict[PeerName, Callable[[Program, int, Path, Device], Rival]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Duel:
     """The times of a peer's points and of our plans, measured in turns, all at one pace; or the
     reason why there are none."""

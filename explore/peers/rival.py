@@ -3,13 +3,15 @@
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from ir.core.frozen import frozen
 
 WARMUP, RUNS, LIMIT = 3, 15, 1.0  # runs, runs, seconds a pass
 COPIES = 8  # of the input, used in turns
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Way:
     """A way in which a library computes a layer: `run(i)` computes it on the i-th copy of the input
     and returns nanoseconds; `bytes` is the global memory that it needs, `precision` that of its
@@ -20,7 +22,7 @@ class Way:
     precision: str = "float"  # of products; a way that is not exact is listed, and has no ratio
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timed:
     """The result of one pass over the ways of a library: the median time of each, by its name, the
     bytes that it needs, and the precision of its products; `words` says which layer it is."""
@@ -32,7 +34,7 @@ class Timed:
     precision: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rival:
     """The ways of a library to compute a program, by name, and the `words` on which layer of the
     library the program is; or the reason why there are no ways."""

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from codegen.binaries import binary_cache as cache
 from codegen.runtime import platforms
 from codegen.runtime.devices import Device
 from explore.measure.reference import Array
 from explore.peers.layers import Kind, Layer
 from explore.peers.recognise import recognised
 from explore.peers.rival import COPIES, Rival, Way, absent, on_host_clock
+from ir.cache_folder import cache_folder
 from ir.core.nodes import Program
 
 BEAM = 2  # candidates kept at each step of the search
@@ -30,7 +30,7 @@ def rival(
         import tinygrad
     except ImportError:
         return absent("tinygrad is not installed here: pip install 'convlift[bench]'")
-    with platforms.registered([target.library], cache.folder() / "vendors"):
+    with platforms.registered([target.library], cache_folder() / "vendors"):
         tinygrad.helpers.DEV.value = "CL"
         device = tinygrad.Device[tinygrad.Device.DEFAULT]  # the loader looks now
     kinds: tuple[Kind, ...] = ("convolution", "linear")

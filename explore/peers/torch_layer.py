@@ -3,17 +3,17 @@
 # key: x input, w weights, b biases, y output
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 from explore.peers.layers import Layer
+from ir.core.frozen import frozen
 
 Precision = Literal["float", "tf32", "half"]
 Run = Callable[[Any], Any]  # a layer from its input to its output
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Manner:
     """A manner of computing a layer: an order of axes, whether bias and ReLU are part of the same
     call, and the precision of products."""

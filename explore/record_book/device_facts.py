@@ -3,11 +3,11 @@ it carries out, tried."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from explore.options.stored_fields import loaded
 from explore.results.read_record import NEVER
+from ir.core.frozen import frozen
 from ir.instructions.table import TABLE
 
 LIMITS = (
@@ -16,7 +16,7 @@ LIMITS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeviceFacts:
     """The limits of a device by their names in `Bounds`, None for what could not be measured, and
     the names of its instructions."""

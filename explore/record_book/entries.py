@@ -4,7 +4,7 @@ version."""
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from explore.options.stored_fields import LARGEST, LONG, Damaged, Fields, loaded
@@ -12,13 +12,14 @@ from explore.record_book.program_identity import Identity
 from explore.results.read_record import from_json
 from explore.results.record_json import to_json
 from explore.results.records import Failed, Measured, Record, plan_key
+from ir.core.frozen import frozen
 from ir.program_file import LONGEST
 
 MOST_SIZES, MOST_KINDS = 1 << 16, 256
 DETAIL = 400  # characters of a build log that are kept
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """The facts of a device on which times depend: its name, platform, driver, and the limits it
     was assumed to have."""
@@ -29,7 +30,7 @@ class Place:
     limits: str  # JSON of the profile's numbers
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Subject:
     """A program whose variants were measured: its identity, its name, and its text."""
 
@@ -38,7 +39,7 @@ class Subject:
     program: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """A variant's outcome as a record book keeps it, without plan and derivation, which are made
     again when needed. `here` is false if it was measured elsewhere and merged. `kernels` is the key

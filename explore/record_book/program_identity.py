@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Get, Instruction, Lam, Let, Lit, Pattern, Program, Var
 from ir.core.terms import fields_of, variables
 from ir.core.types import Array, Scalar, Tuple, Vector
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Identity:
     """The identity of a program: `shape` is a hash of the typed program without names and sizes,
     `sizes` are the numbers in it in their order, and `kinds` counts its nodes."""

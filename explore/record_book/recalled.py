@@ -6,7 +6,7 @@ version, count as tried. All others are hints: their constraints are checked, th
 and their times measured again."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice, zip_longest
 
 from explore.record_book.distance import distance
@@ -16,6 +16,7 @@ from explore.record_book.record_book import RecordBook
 from explore.record_book.suited import Suited
 from explore.results.front import pareto
 from explore.results.records import Measured, Record
+from ir.core.frozen import frozen
 
 AGAIN = 4  # variants of the known front that are measured again
 ASKED = 4  # variants of the same program, good elsewhere, that are tried first
@@ -24,7 +25,7 @@ NEAREST = 4  # programs that are learned from
 LEARNED = 1000  # variants that are learned from, of the nearest; of the next, half as many, …
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hint:
     """A form and its parameters' values that were good once; whether they are legal is checked
     again."""
@@ -34,7 +35,7 @@ class Hint:
     parameters: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recalled:
     """The knowledge of a record book for a search: the front of the same program (`again`), the
     names of its variants that were tried, variants to begin with (`asked`), hints from other

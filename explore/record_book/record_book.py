@@ -6,7 +6,6 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from explore.record_book.book_file import absent_from, connect, patiently
 from explore.record_book.device_facts import DeviceFacts, facts_from
 from explore.record_book.entries import Entry, Place, Subject, entry_from, identity_from, packed
 from explore.record_book.program_identity import Identity
+from ir.core.frozen import frozen
 from ir.errors import UserError
 
 LIMIT = 64 << 20  # bytes of a book
@@ -30,7 +30,7 @@ _JOINED = """SELECT shape, sizes, kinds, name, program, device, platform, driver
 _FIELDS = ("shape", "sizes", "kinds", "name", "program", "device", "platform", "driver", "limits")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summary:
     """A summary of a program's entries on one device by one version: how many variants there are,
     how many of them failed, and the least time in nanoseconds. `here` is true if they were measured

@@ -1,17 +1,17 @@
 """The entries of a record book that suit a search: their variants are among those that its options
 allow, and are right, or wrong, in this search as in the one that measured them."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from explore.options.options import Options
 from explore.record_book.entries import Entry
 from explore.results.records import Failed, Measured
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from rewrites.families.all_families import FAMILIES, forms
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Suited:
     """The judge of the entries that suit a search of `program` with `options`, in which results
     with an error above `max_error` are wrong."""

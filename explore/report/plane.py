@@ -3,10 +3,10 @@ logarithmic scales."""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from explore.options.units import show_bytes, show_time
 from explore.results.records import Record
+from ir.core.frozen import frozen
 
 LEFT, RIGHT, TOP, BOTTOM = 80, 36, 14, 40
 INK = "#6b7280"  # of axes and words, which dark pages show as well as light ones
@@ -15,7 +15,7 @@ Place = tuple[float, float]  # bytes and nanoseconds, or a point of the picture
 Scale = Callable[[float], float]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plane:
     """A picture of a width and a height, with a scale for bytes (`x`), one for nanoseconds (`y`),
     and the SVG of its axes."""

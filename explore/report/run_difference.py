@@ -4,16 +4,16 @@ much memory their points take.
 Two times of a variant count as the same if they differ by less than their spread."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import inf
 
 from explore.options.units import show_bytes, show_time
 from explore.results.front import front, usable
 from explore.results.records import Failed, Measured, Record, latest
+from ir.core.frozen import frozen
 from ir.text.counted import counted
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Changed:
     """A variant that ran in both runs: its record in the first (`before`) and in the second
     (`after`)."""
@@ -41,7 +41,7 @@ class Changed:
         return 1 / self.ratio > 1 + max(part, self.luck)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """The difference between two runs: variants that ran in both (`both`), those that fail in the
     second alone (`broken`) and in the first alone (`mended`). `fronts` has each point of the first

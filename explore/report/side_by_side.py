@@ -5,7 +5,6 @@ its own, in one plane, and a table tells what each variant of a front takes on t
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from explore.report.palette import colours
 from explore.report.plane import Plane, place, plane_over
 from explore.results.front import front
 from explore.results.records import Failed, Record, latest
+from ir.core.frozen import frozen
 
 WIDE, HIGH = 900, 380
 STYLE = """
@@ -26,7 +26,7 @@ h2 { font-size: 16px; } a { color: inherit; } .swatch { display: inline-block; w
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Side:
     """A run that is compared with others of its program: its device, its folder within the common
     one, and its records."""
@@ -36,7 +36,7 @@ class Side:
     records: tuple[Record, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Across:
     """A variant that is on some front: its record on each device (None: it was not tried there),
     and whether it is on that device's front."""

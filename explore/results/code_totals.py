@@ -1,10 +1,10 @@
 """The numbers of the code that a device's compiler made of all kernels of a variant."""
 
-from dataclasses import dataclass
 from math import prod
 
 from explore.results.kernel_code import KernelCode
 from explore.results.records import Predicted, Record
+from ir.core.frozen import frozen
 
 DONE = (
     *("instructions", "tuples", "fma", "cvt", "sfu", "ls"),
@@ -12,7 +12,7 @@ DONE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CodeTotals:
     """The numbers of a variant's compiled code.
 

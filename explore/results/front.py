@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from explore.options.units import show_bytes, show_time
 from explore.results.code_totals import CodeTotals, code_totals
 from explore.results.records import Failed, Measured, Predicted, Record, latest
+from ir.core.frozen import frozen
 from ir.errors import UserError
 from ir.text.suggest import no_such
 
@@ -54,7 +54,7 @@ def objectives(names: Sequence[str]) -> tuple[Objective, ...]:
     return tuple(o for name in names for o in _VALUE if o == name)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """Limits on what a variant may cost; None is no limit."""
 

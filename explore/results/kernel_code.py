@@ -1,15 +1,16 @@
 """The code that a device's compiler made of a kernel, as numbers, or its words where it refuses the
 kernel; and these as JSON."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from explore.options.stored_fields import PLAIN, Fields
+from ir.core.frozen import frozen
 
 MOST = 1e15
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelCode:
     """The numbers that a device's compiler tells of the code of one kernel.
 
@@ -38,7 +39,7 @@ class KernelCode:
         return dict(self.counts).get("instructions", 0.0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refusal:
     """The words in which a device's compiler refuses a kernel. They are about the kernel alone: a
     fault of the toolchain or the machine is never one."""

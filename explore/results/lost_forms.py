@@ -2,13 +2,13 @@
 variants."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from explore.options.stored_fields import LONG, TEXT, Fields
 from explore.results.read_record import FAMILY, FORM
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LostForm:
     """A form of a family that was not derived, and the reason: in short, in `detail` (which may be
     long), and whether it took too long."""

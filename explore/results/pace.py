@@ -7,10 +7,11 @@ clock read them, but as it would have read them at the machine's usual pace.
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 from explore.results.records import Bounds, Measured, Outcome, Peer, Record
+from ir.core.frozen import frozen
 
 ALIKE = 0.05  # paces that differ by less are one: a yardstick has noise of its own
 QUIET = 0.25  # a pace this near the quickest is one of a machine left alone
@@ -19,7 +20,7 @@ MOST = 4.0  # times slower: beyond, a machine is busy, and what a kernel gets of
 FEW = 3  # readings in a row, at least, that make a spell
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """A time by the host's clock, with the yardstick's time around it, both in nanoseconds."""
 
@@ -27,7 +28,7 @@ class Reading:
     yardstick_ns: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Level:
     """The times of several readings converted to one pace, `yardstick_ns`: the median of the
     yardstick's times in these readings."""
@@ -55,7 +56,7 @@ class Level:
         return (high - low) / self.median_ns
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spell:
     """A stretch of a run in which the machine was slower than usual, by `factor`: when it began, in
     seconds since the run began, and how long it was."""

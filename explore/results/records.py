@@ -3,12 +3,13 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Literal, NamedTuple, TypeAlias
 
 from codegen.plan import Plan
 from explore.bounds.least_traffic import Products
 from explore.results.kernel_code import KernelCode
+from ir.core.frozen import frozen
 
 Stage = Literal["constrain", "emit", "prove", "build", "run", "verify"]
 Clock = Literal["end to end", "device"]
@@ -41,7 +42,7 @@ class Step(NamedTuple):
 Features: TypeAlias = tuple[tuple[str, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Variant:
     """A lowered program with a number for every parameter, and what is counted on its kernels;
     `plan` is None until they are generated.
@@ -78,7 +79,7 @@ class Variant:
         return self.id if self.plan is None else plan_key(self.plan)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measured:
     """Outcome of a variant that ran, with a right output unless `error` is None; times are in
     nanoseconds.
@@ -115,7 +116,7 @@ class Measured:
         return sum(self.kernels_ns) if self.kernels_ns else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failed:
     """The outcome of a variant that failed at `stage`, for a reason; `detail` may be long, such as
     a build log. `timed_out` is true if it took too long; `error` is that of a wrong result."""
@@ -127,7 +128,7 @@ class Failed:
     error: float | None = None  # of a wrong output
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Predicted:
     """The outcome of a variant that never ran, for a device that is not here: its time by a model.
 
@@ -159,7 +160,7 @@ def kernels_of(outcome: Outcome) -> tuple[float, ...]:
     return tuple(share * ns for ns in outcome.kernels_ns)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Record:
     """A variant and its outcome, `elapsed_s` seconds after the run began (pauses left out), at the
     time `unix_s`; a record of a later `round` replaces an earlier one."""
@@ -197,7 +198,7 @@ class Record:
         return self.variant.plan.workspace_bytes if self.variant.plan else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Peer:
     """The measurement of another library on the same program in the same run."""
 
@@ -216,7 +217,7 @@ class Peer:
         return self.precision == "float"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bounds:
     """The bounds that no variant of a program can beat on a device: the least operations, bytes and
     products, the peaks of arithmetic and of memory, the times of an empty launch, of its event and

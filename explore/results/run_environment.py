@@ -5,17 +5,18 @@ import hashlib
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
 
 from explore.results.records import Bounds
+from ir.core.frozen import frozen
 from ir.text.rebind_sizes import rebound
 
 OWN, NO, NAMED = BOOKS = ("own", "none", "file")  # the record books that a run may use
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Environment:
     """The environment of a run: program, device, driver, version, and `options` as JSON values.
     `numbers` are those of the device's profile, `reference` is the hash of the file with the right

@@ -1,7 +1,8 @@
 """The version of convlift: its number, and a hash of its sources."""
 
 import hashlib
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -23,8 +24,19 @@ def sources_hash(folders: Sequence[Path]) -> str:
     """The sha256 of the source files in these folders and of their names."""
     found = hashlib.sha256()
     for folder in folders:
-        for file in sorted(folder.rglob("*")):
-            if file.suffix in SUFFIXES:
-                found.update(f"{folder.name}/{file.relative_to(folder).as_posix()}\0".encode())
-                found.update(file.read_bytes())
+        for name in sorted(_names(str(folder), "")):
+            found.update(f"{folder.name}/{name}\0".encode())
+            with open(f"{folder}/{name}", "rb") as file:
+                found.update(file.read())
     return found.hexdigest()
+
+
+def _names(folder: str, before: str) -> Iterator[str]:
+    """The names of the source files in a folder and in those inside it, each after `before` and the
+    folders that lead to it."""
+    with os.scandir(f"{folder}/{before}") as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _names(folder, f"{before}{entry.name}/")
+            elif os.path.splitext(entry.name)[1] in SUFFIXES:
+                yield before + entry.name

@@ -7,18 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from explore.building.build_variant import Made
-from explore.measure.measure_variant import RUN_LIMIT, Measure
+from explore.building.build_tasks import Made
+from explore.measure.measure_tasks import RUN_LIMIT, Measure
 from explore.results.pace import SLOW
 from explore.results.records import Failed, Measured, Outcome, Variant
 from explore.run.ledger import HOPELESS
 from explore.workers.workers import Workers
+from ir.core.frozen import frozen
 
 SURE = 0.75  # of the ceiling: beyond, what some groups foretell is hopeless
 LEAST = 0.1  # seconds that a measurement gets, however late it is
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Waiting:
     """A built variant that waits for the device: its candidate's number, the variant, what was made
     of it, and the known error of its derivation, in machine epsilons (`rounding`)."""

@@ -13,7 +13,8 @@ from codegen.plan import Plan
 from codegen.runtime.devices import Device
 from codegen.runtime.results import BuildFailed
 from constraints.devices import Profile
-from explore.building.build_variant import Task, builder, make
+from explore.building.build_tasks import Task
+from explore.building.build_variant import builder, make
 from explore.options.options import Options
 from explore.options.stored_fields import Damaged, loaded
 from explore.record_book.program_identity import identity_of
@@ -30,6 +31,7 @@ from explore.space.derive_form import Derived, derive
 from explore.space.forms_to_derive import Derive
 from explore.space.lowered_form import LoweredForm
 from explore.space.rough_cost import predicted
+from ir.cache_folder import cache_folder
 from ir.core.nodes import Program
 from ir.errors import UserError
 from ir.text.show import show
@@ -91,7 +93,7 @@ class _Plans:
 
     def __init__(self, program: Program, profile: Profile) -> None:
         self.program, self._profile = program, profile
-        self._cache = cache.BinaryCache(cache.folder() / "plans", KEPT)
+        self._cache = cache.BinaryCache(cache_folder() / "plans", KEPT)
         self._about = version(), show(program), repr(profile)
         self._taken: Plan | None = None  # the plan that was kept as the one to take
 

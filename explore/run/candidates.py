@@ -14,7 +14,7 @@ from itertools import islice, zip_longest
 from constraints.count.points import Point
 from constraints.devices import Profile
 from constraints.quantities.quantities import memory_at
-from explore.building.build_variant import Task
+from explore.building.build_tasks import Task
 from explore.measure.reference import largest_error
 from explore.options.options import POOL, Options
 from explore.record_book.recalled import NOTHING, Hint, Recalled
@@ -38,6 +38,7 @@ from explore.space.kernel_features import Seen
 from explore.space.lowered_form import LoweredForm
 from explore.space.neighbours import Ladders, allowed, ladders, moves
 from explore.space.search_domain import Narrowed, shares
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.errors import UserError
 from rewrites.families.all_families import FAMILIES, forms
@@ -48,7 +49,7 @@ PACE, PACE_IN_TURNS = 8.0, 2.0  # variants a second; if none is built while one 
 AT_ONCE = 8  # forms like good ones that are derived for a round, at most
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Taken:
     """A lowered form with candidates: its program pickled, and the features of its kernels at
     points seen so far."""

@@ -1,6 +1,5 @@
 """A variant built for a device, which computes the program's output when called on arrays."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
 from typing import Any
@@ -18,6 +17,7 @@ from explore.results.records import Record
 from explore.results.run_environment import Environment
 from explore.run.target import device_of
 from explore.run.trusted_plans import TrustedPlans
+from ir.core.frozen import frozen
 from ir.errors import UserError
 
 
@@ -28,7 +28,7 @@ def session_of(device: Device) -> Session:
     return open_device(device)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compiled:
     """A variant built for a device, called as `best(image, weights)` with arrays in the program's
     order, or by name."""

@@ -4,7 +4,7 @@ again."""
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from explore.measure.reference_worker import reference_in_time
 from explore.offline.compile_best import CompileBest
 from explore.offline.working_compiler import compiler_for
 from explore.options.options import Options
-from explore.peers.peers import measure_peers
 from explore.record_book.recalled import Recalled
 from explore.report.progress import Watch
 from explore.results.lost_forms import LostForm
@@ -37,12 +36,13 @@ from explore.toolchain.offline_devices import DEVICES
 from explore.toolchain.toolchain import ToolchainFault
 from explore.workers.hands import Hands
 from explore.workers.workers import Workers
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.text.counted import counted
 from rewrites.tuning.family import Form
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exploration:
     """The state of one start of a run: its store, program, options and target, and the hands that
     build and measure. `watch` displays the progress, `books` is the record book, `known` the
@@ -204,6 +204,8 @@ class Exploration:
         """Measure the front again, and the peers beside it, where the device is here."""
         options, target, plans, note = self.options, self.target, self.plans, self.watch.note
         if device is not None and target.device is not None:
+            from explore.peers.peers import measure_peers  # here: it loads what opens devices
+
             measure_again(self.store, device, plans.all, clock.elapsed, note, clock.left)
             for line in measure_peers(
                 self.store, self.program, options, target.device, device, plans.of

@@ -12,7 +12,7 @@ take turns.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from explore.building.build_variant import Made
+from explore.building.build_tasks import Made
 from explore.results.pace import at_pace
 from explore.results.records import Failed, Outcome, Predicted, Record, Variant, kernels_of, latest
 from explore.run.bench import Bench, Waiting

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from explore.building.build_variant import Made
+from explore.building.build_tasks import Made
 from explore.results.records import Failed, Record
 from explore.run.candidates import Candidates
 from explore.space.derivations import Derivations

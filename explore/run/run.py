@@ -3,9 +3,9 @@
 import platform
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from codegen.runtime.devices import devices
 from explore.bounds.least_bytes import moved_bytes
@@ -34,7 +34,6 @@ from explore.results.run_environment import Environment
 from explore.results.store import Store
 from explore.results.version import version
 from explore.run.book_keeping import BookKeeping, Records, book_again, book_of
-from explore.run.compiled_variant import Compiled
 from explore.run.exploration import Exploration
 from explore.run.loop import first_round
 from explore.run.source import Source
@@ -42,12 +41,16 @@ from explore.run.target import Devices, Target, numbers_of, target_again, tried
 from explore.run.trusted_plans import TrustedPlans
 from explore.run.worker_pools import Here, Knowing
 from explore.workers.hands import Hands
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.errors import UserError
 from ir.text.counted import counted
 
+if TYPE_CHECKING:
+    from explore.run.compiled_variant import Compiled
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Run:
     """A run that is stored in a folder."""
 
@@ -101,7 +104,7 @@ class Run:
         max_time: str | float | None = None,
         max_error: float | None = None,
         trust: bool = False,
-    ) -> Compiled:
+    ) -> "Compiled":
         """The variant with the name `id`, or the one of the front that is fastest or smallest
         (`which`) within the limits; made again here and ready to be called on arrays.
 
@@ -114,6 +117,8 @@ class Run:
             raise UserError(f"id: expected the name of a variant, found {id!r}")
         records = self.records
         record = by_id(records, id) if id else pick(records, which, limits)
+        from explore.run.compiled_variant import Compiled  # here: it loads what opens devices
+
         return Compiled.of(record, self.environment, trust)
 
 

@@ -1,16 +1,16 @@
 """The source of a program, with which a run is started and which it stores."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from explore.measure.reference import demand_arrays
 from explore.options.options import Options
 from explore.results.run_environment import Environment
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.parse import parse
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """The text of a program, and the name of its file for messages."""
 

@@ -1,7 +1,7 @@
 """The target of a run: a device that is here, or one that is not, given by its profile."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.runtime.devices import Broken, Device, choose, devices, working
 from constraints.devices import (
@@ -17,6 +17,7 @@ from constraints.devices import (
 from explore.options.options import Options
 from explore.results.run_environment import Environment
 from explore.workers.hands import Hands
+from ir.core.frozen import frozen
 from ir.errors import UserError
 
 # Operations of a kernel once unrolled: more takes compilers seconds, and seldom pays.
@@ -26,7 +27,7 @@ Devices = Callable[[], Sequence[Device | Broken]]  # that are there
 MOST_ITEMS = 1024  # of a group: CPU runtimes allow more, and run them one after the other
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """The target of a run: a device that is here, or the profile of one that is not."""
 

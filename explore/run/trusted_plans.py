@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from codegen.plan import Plan
-from explore.building.make_again import Again, make_again
+from explore.building.build_tasks import Again
+from explore.building.build_worker import load, remade
 from explore.options.options import Options
 from explore.results.records import Failed, Record, Variant
 from explore.results.run_environment import Environment
@@ -54,7 +55,7 @@ class TrustedPlans:
         tasks = [self._task(number, variant) for number, variant in enumerate(variants)]
         workers = min(self.jobs, len(tasks))
         pool: Pool[Again, Plan] = Pool(
-            make_again, workers=workers, timeout=LIMIT, stage="prove", max_memory=MEMORY
+            remade, workers=workers, timeout=LIMIT, stage="prove", load=load, max_memory=MEMORY
         )
         with pool:
             for done in pool.map(tasks):

@@ -2,18 +2,19 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ir.core.frozen import frozen
 
 Floats = NDArray[np.float64]
 
 _TREES = 48
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Model:
     """A model of kernels: `times` predicts by how much the estimate of a time is wrong, and how
     sure that is; `success` predicts the chance that a kernel runs (None: no known kernel has

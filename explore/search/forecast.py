@@ -10,18 +10,18 @@ estimate of their time, so that few measurements suffice to begin with.
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from explore.search.correction import MOST, corrections
 from explore.search.cost_model import Model, chances
 from explore.search.kernel_table import Floats, KernelTable
+from ir.core.frozen import frozen
 
 STEP = math.log(1.03)  # times closer than this are one: noise must not turn the search around
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outlook:
     """The forecast of each candidate: the log of its time (`mean`), the deviation of this log
     (`spread`), and the chance that the candidate runs."""
@@ -31,7 +31,7 @@ class Outlook:
     chance: Floats
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expected:
     """The times of a table's kernels that are expected before any of them has run here, one for
     each row: their logs (`mean`), and the deviations of these logs (`spread`)."""
@@ -40,7 +40,7 @@ class Expected:
     spread: Floats
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Learned:
     """The knowledge of the times of kernels that other runs measured: the model of the error of
     estimates, of which a fraction `sure` is believed; the columns that it was fitted to; and the

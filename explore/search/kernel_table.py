@@ -3,16 +3,17 @@
 # key: i candidate, k kernel (a row of the table)
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ir.core.frozen import frozen
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.intp]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelTable:
     """A table with a row for each kernel, which candidates may share, and, for each candidate, the
     numbers of its kernels' rows.

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,9 +12,10 @@ from explore.search.kernel_table import Floats
 from explore.search.search import Search, run
 from explore.search.search_over import search_over
 from explore.search.variant_rows import kernel_table
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Replay:
     """The candidates of a stored run with the times they had; a failed one has none."""
 

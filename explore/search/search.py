@@ -21,11 +21,12 @@ from explore.search.cost_model import expected_improvement
 from explore.search.forecast import Expected, Learned, Outlook, coarse_log, learned, outlook
 from explore.search.kernel_table import Floats, KernelTable
 from explore.search.turns import Place, Turns, family_turns
+from ir.core.frozen import frozen
 
 NEAR = 12  # of the fastest, so many are looked around
 AT_ONCE = 6  # in one round
 ENOUGH = 8  # variants that ran: from fewer nothing is learned
-SOON = 4  # in the very first round, so that a first result is there soon
+SOON = 4  # in the very first round, so that a first result is there soon; of those known 1
 _GOOD = math.log(2.0)  # slower than the fastest: what is like this may be faster
 _FAR = math.log(16.0)  # by rough estimates, which may be off by a factor for a whole family
 FEW = 4  # of a form, in one round, while fewer of it are known
@@ -33,7 +34,7 @@ _HOPE = 2.0  # standard deviations
 LOST = 4  # of a family that failed, while none ran: it is not seen to any more for its own sake
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shares:
     """The shares of a guided round: for the best of each family in turn, for the overall best, for
     the front, and for what is unexplored."""
@@ -49,7 +50,7 @@ class Shares:
 ESTIMATED = Shares(families=0.5, best=0.2, front=0.2, explore=0.1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grown:
     """The candidates that a search was given on its way: their `table`; the `strata` of all
     candidates that have any, by number, if new ones are among them (None: there are none); and
@@ -177,7 +178,7 @@ class Search:
 
     def _soon(self, count: int) -> int:
         """The number of candidates of this round, if later ones have `count`."""
-        return count if self._rounds else min(count, SOON)
+        return count if self._rounds else min(count, 1 if self._turns.begin else SOON)
 
     def _from_order(self, count: int) -> list[int]:
         every = dict.fromkeys([*self._turns.order, *range(len(self._table))])

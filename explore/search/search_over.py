@@ -2,16 +2,16 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from explore.options.options import Strategy
 from explore.results.records import Record, Variant, kernels_of
 from explore.search.search import FEW, Grown, Prior, Search, Shares
 from explore.search.turns import Place
 from explore.search.variant_rows import kernel_table, strata
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nearby:
     """The variants that join a search on its way, with the bytes of memory of each: first the
     `drawn` ones of forms that were derived meanwhile, then neighbours of good ones. With `more`, a

@@ -5,7 +5,7 @@ the nearest legal points are taken."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from constraints.count.points import Point
 from constraints.count.points import space as enumerated
@@ -24,6 +24,7 @@ from explore.space.derive_form import (
 from explore.space.kernel_features import Seen
 from explore.space.neighbours import allowed
 from explore.space.search_domain import narrowed
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.core.size import named
 from ir.errors import Unsupported, UserError
@@ -36,7 +37,7 @@ MOST = 1 << 14  # legal points that are looked at
 NEAR = 2  # points that stand for one that is not legal
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeriveAt:
     """A task to derive a form of a program at these points, or near them."""
 

@@ -10,7 +10,7 @@ is drawn without listing them.
 # key: p parameter
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from math import prod
 from random import Random
@@ -29,6 +29,7 @@ from explore.space.kernel_features import Seen, code_at, features_at
 from explore.space.lowered_form import LoweredForm
 from explore.space.rough_cost import ESTIMATE
 from explore.space.search_domain import narrowed, narrows
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.core.size import Size, named
 from ir.errors import Unsupported
@@ -44,7 +45,7 @@ WIDER = 4  # times as many points are drawn, of which the likely ones are kept
 _EDGES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Derived:
     """A form that was lowered, with a sample of its points as variants, and the bytes of memory
     that each takes.
@@ -65,7 +66,7 @@ class Derived:
         return self.lowered.family
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inapplicable:
     """A form in which its family does not lower the program, and why."""
 

@@ -1,12 +1,13 @@
 """The forms that are derived: some at the start, others once a similar one proves good."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from random import Random
 
 from constraints.devices import Profile
 from explore.options.options import Domain
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.core.types import HALF
 from ir.instructions.table import MATRIX, TABLE
@@ -21,7 +22,7 @@ LEADING = 4  # of its heaviest forms by matrix instructions, so many are derived
 HEAVIEST = 4  # forms of a family, of which the first that applies stands for the heaviest
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Derive:
     """A task to derive a form of a program for a device with this profile, and to draw `points` of
     its points by the seed, within the limit on memory, the domain, the limit on errors, and for

@@ -7,7 +7,6 @@ number for all kernels there.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import ceil
 
 from constraints.devices import Profile
@@ -17,6 +16,7 @@ from constraints.relations.relations import value_at
 from explore.results.records import Features
 from explore.space.occupancy import Use, use_at
 from explore.space.rough_cost import ESTIMATE, IN_PAIRS, estimate
+from ir.core.frozen import frozen
 
 
 def code_at(known: Quantities, point: Mapping[str, int]) -> int:
@@ -63,7 +63,7 @@ def _in_pairs(k: KernelQuantities, point: Mapping[str, int], device: Profile) ->
     return {IN_PAIRS: float(total_at(k.work.paired, point, {}))} if device.pairs_halves else {}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Done:
     """The totals of the work that a kernel does: operations on floats, instructions (an operation
     on a vector is one), bytes of a factor of each product that sub-groups make by an instruction

@@ -3,13 +3,13 @@
 # key: p parameter
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from constraints.devices import Profile
 from constraints.quantities.quantities import Quantities
 from constraints.relations.relations import System
 from explore.results.records import Step, Variant, variant_id
 from explore.space.kernel_features import Seen, features_at
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.core.size import Size, bind
 from rewrites.families.all_families import FAMILIES
@@ -17,7 +17,7 @@ from rewrites.number_laws.precision import UNIT
 from rewrites.tuning.family import Form
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoweredForm:
     """The program lowered by a form, with open parameters: its derivation with its known error
     (`rounding`, in machine epsilons), the constraints and amounts that depend on parameters, and

@@ -1,13 +1,13 @@
 """The number of a kernel's work-groups that a compute unit keeps at once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 
 from constraints.devices import Profile
 from constraints.quantities.quantities import Dims, KernelQuantities, local_at, peak_at
 from constraints.quantities.work import GLOBAL_ITEMS
 from constraints.relations.relations import value_at
+from ir.core.frozen import frozen
 
 WORD = 4  # bytes of a register
 OWN_WORDS = 16  # registers of an item beside its arrays: addresses, what it counts
@@ -16,7 +16,7 @@ OWN_WORDS = 16  # registers of an item beside its arrays: addresses, what it cou
 WORDS_OF_OPERANDS = 88
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Use:
     """The use of a device by a kernel: the work-items of a group, the number of groups, the bytes
     of local memory of a group and of private memory of an item, and the groups that a compute unit

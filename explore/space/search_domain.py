@@ -3,9 +3,10 @@
 # key: z channels of a block, xy pixels of a block
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from explore.options.options import Domain
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.errors import UserError
 from rewrites.engine.skeleton import skeleton
@@ -16,7 +17,7 @@ from rewrites.tuning.io_optimal_blocks import AT_ONCE, balanced
 from rewrites.tuning.lowering import Lowering, Requirement
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Narrowed:
     """The number of points of a family's forms in the domain that is asked for (`left`), and the
     number of all their points (`whole`)."""

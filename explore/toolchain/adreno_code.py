@@ -7,7 +7,8 @@ loop of the tree of loops and branches that is follows from their order.
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass
+
+from ir.core.frozen import frozen
 
 CODE = "Native code for "
 _ACCESS = re.compile(r"\b(stp|ldp)\.[a-z]\d+ .*, (\d{1,3})$", re.MULTILINE)
@@ -15,7 +16,7 @@ _LABEL = re.compile(r"^(?:MESA: info: )?l(\d{1,9}):$", re.MULTILINE)
 _JUMP = re.compile(r"#l(\d{1,9})$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
     """An instruction that stores registers in private memory, or loads them from there: how many,
     and the innermost loop around it, counted from 0 by where loops begin (None: no loop)."""
@@ -25,7 +26,7 @@ class Access:
     loop: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AdrenoCode:
     """The accesses to private memory in a kernel's code, and how many loops it has."""
 

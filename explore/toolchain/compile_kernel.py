@@ -17,6 +17,7 @@ from explore.toolchain.running_program import RunningProgram
 from explore.toolchain.sampled_values import Size
 from explore.toolchain.toolchain import Said, TookTooLong, Toolchain, ToolchainFault, emulated
 from explore.toolchain.work_done import work_done
+from ir.core.frozen import frozen
 
 LIMIT = 120.0  # seconds of processor time a kernel
 MOST_ASKED = 200  # kernels that one process of a compiler compiles
@@ -31,7 +32,7 @@ _REGISTERS = 24  # whole registers of four numbers with which an Adreno's waves 
 Compiled = KernelCode | Refusal  # what a compiler itself says of a kernel
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompileKernel:
     """A task, with a number, to compile one kernel's text by a toolchain for the device with this
     profile; the sizes of its launch and of a group tell how often its blocks are carried out. It

@@ -1,15 +1,15 @@
 """Devices that kernels can be compiled for here: how the toolchain is told which one is meant."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from explore.toolchain.toolchain import LIBRARIES, Toolchain
+from ir.core.frozen import frozen
 
 Maker = Literal["bifrost", "valhall", "adreno"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OfflineDevice:
     """A device for which Mesa can be told to compile: its profile's name, its maker (or kind of
     GPU), and the number by which Mesa knows it."""

@@ -9,10 +9,10 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ir.core.frozen import frozen
 from ir.errors import UserError
 
 SOURCES = Path("/etc/apt")
@@ -21,7 +21,7 @@ LINE = re.compile(r"'(?P<address>[^']+)' (?P<file>[^ /]+\.deb) (?P<bytes>\d+) ?(
 PATIENCE = 600.0  # seconds for an index or a download
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PackageFile:
     """A package's file as an index has it: its name, its bytes, and its checksum, such as
     `SHA256:3f…`."""
@@ -31,7 +31,7 @@ class PackageFile:
     checksum: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PrivateApt:
     """A root of apt in a folder, for packages of one release."""
 

@@ -7,9 +7,9 @@ launched here.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from explore.toolchain.adreno_code import adreno_code
+from ir.core.frozen import frozen
 
 Counts = tuple[tuple[str, float], ...]
 
@@ -46,7 +46,7 @@ _ADRENO_NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Statistics:
     """The statistics of a kernel: numbers by name, spilled registers, and the text that was printed
     before them, which holds its code."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explore.toolchain.shader_ir import MERGE, Made, Operand
+from ir.core.frozen import frozen
 
 Numbers = NDArray[np.int64]
 Known = Numbers | None
@@ -23,7 +24,7 @@ LANES = "xyzw"
 MANY_LANES = "abcdefghijklmnop"  # of vectors of more than four
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Items:
     """Some work-items of a launch: for each dimension, the ids of their groups, their local ids,
     and the size of a group."""

@@ -9,6 +9,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from ir.core.frozen import frozen
+
 ENTRY = re.compile(r"^(?:MESA: info: )?impl \S+ \{$", re.MULTILINE)
 _BLOCK = re.compile(r"(?:(?:con|div) )?block b(\d+):")
 _IF = re.compile(r"if %(\d+)(?:\.([xyzw]))? \{")
@@ -24,7 +26,7 @@ _LOAD = re.compile(r"@load_(?:global(?!_invocation)|shared|scratch|constant)")
 MERGE = "merge"  # a value after a branch: of the condition and of what each side makes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Operand:
     """An operand: the number of a definition, and which of its lanes are taken, if not all."""
 
@@ -32,7 +34,7 @@ class Operand:
     lanes: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Made:
     """A definition: its operation, its operands, the numbers of a constant, and the lanes that it
     has."""
@@ -43,7 +45,7 @@ class Made:
     lanes: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """A block: its number, how often each operation stands in it, where one on a vector counts once
     for each lane, and the numbers of its definitions."""
@@ -53,14 +55,14 @@ class Block:
     defines: list[int] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Leave:
     """A `break`, or a `continue`, of the loop around: `word` says which."""
 
     word: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Branch:
     """A branch: the nodes `then` run where the condition holds, the nodes `otherwise` elsewhere."""
 
@@ -69,7 +71,7 @@ class Branch:
     otherwise: "Sequence"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Loop:
     """A loop, which a `break` inside ends."""
 
@@ -80,7 +82,7 @@ Node = Block | Leave | Branch | Loop
 Sequence = tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shader:
     """A kernel: its tree, all definitions by number, and the positions (`bases`), in bytes, at
     which its arguments hold the offsets of ids."""

@@ -4,11 +4,11 @@ processor, are run here in an emulator."""
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from codegen.binaries.binary_cache import folder as cache_folder
 from explore.options.stored_fields import Damaged, loaded
+from ir.cache_folder import cache_folder
+from ir.core.frozen import frozen
 from ir.errors import UserError
 
 LIBRARIES = "usr/lib/aarch64-linux-gnu"
@@ -18,7 +18,7 @@ EMULATORS = ("usr/bin/qemu-aarch64-static", "usr/bin/qemu-aarch64")
 MOST = 64 << 20  # bytes of what a program says
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Toolchain:
     """A toolchain in a folder, with words that name its compiler. Two toolchains with the same
     `identity` compile a text alike."""
@@ -38,7 +38,7 @@ class Toolchain:
         return self.folder / "host"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Said:
     """The output of a program: what it printed, with its error output in between, and its exit
     status, which is None if it runs on."""

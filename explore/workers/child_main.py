@@ -66,7 +66,7 @@ def collect(thaw: bool = False) -> None:
 def _made(recipe: bytes) -> Callable[[Any], Any]:
     """The function that a child calls with each task, from its pickle; if there is a `setup`, its
     result is the first argument."""
-    function, setup = pickle.loads(recipe)
+    function, setup, _ = pickle.loads(recipe)
     if setup is None:
         return function  # type: ignore[no-any-return]
     state = setup()

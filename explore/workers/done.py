@@ -1,15 +1,15 @@
 """A task that a worker has done, with its result."""
 
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from explore.results.records import Failed
+from ir.core.frozen import frozen
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Done(Generic[T, R]):
     """A task and its result, with the wall-clock seconds that the worker spent on it."""
 

@@ -17,8 +17,9 @@ from typing import IO, Any
 
 from explore.workers.birth import NUMBER, Birth
 
-_START = "import sys; from explore.workers.nursery_main import main; main(int(sys.argv[1]))"
+_BEFORE = "import os, sys\nbefore = dict(os.environ)\n"
 _LOADING = "import contextlib\nwith contextlib.suppress(Exception):\n  import {}\n"
+_START = "from explore.workers.nursery_main import main\nmain(int(sys.argv[1]), before)"
 FORKS = sys.platform == "linux"  # elsewhere a fork of a process with libraries is not safe
 PATIENCE = 5.0  # seconds for the nursery to tell what it must know
 
@@ -72,7 +73,7 @@ class Nursery:
         self._lock = threading.Lock()
         loading = _LOADING.format(", ".join(modules)) if modules else ""
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", loading + _START, str(theirs.fileno())],
+            [sys.executable, "-P", "-c", _BEFORE + loading + _START, str(theirs.fileno())],
             stdin=subprocess.DEVNULL,
             stdout=complaints,
             stderr=complaints,

@@ -14,16 +14,17 @@ import signal
 import socket
 import sys
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import NoReturn
 
 from explore.workers.birth import NUMBER, Birth
 from explore.workers.child_main import main as be_a_worker
+from ir.core.frozen import frozen
 
 HANDED = 4  # descriptors that come with a request
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Descriptors:
     """The file descriptors of a worker: its pipe of tasks, the parent's lifeline, the file for its
     error output, and the pipe to which its process id and, at its end, its exit status are
@@ -39,9 +40,10 @@ class Descriptors:
             os.close(fd)
 
 
-def main(control: int) -> None:
+def main(control: int, before: Mapping[str, str]) -> None:
     """Start a worker for each request that comes from the socket `control`, and report each
-    worker's exit status, until the socket closes."""
+    worker's exit status, until the socket closes. `before` are the environment variables from
+    before any module was imported: workers also have those that modules set for themselves."""
     gc.disable()  # whatever it loads stays
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
@@ -60,9 +62,10 @@ def main(control: int) -> None:
                     return
                 birth, mine = request
                 _import_for(birth)
+                own = {k: v for k, v in os.environ.items() if before.get(k) != v}
                 child = _forked()
                 if child == 0:
-                    _begin(birth, mine, [asked.detach(), woken, wake, *tell.values()])
+                    _begin(birth, own, mine, [asked.detach(), woken, wake, *tell.values()])
                 tell[child] = os.dup(mine.told)
                 mine.close()
 
@@ -81,7 +84,9 @@ def _import_for(birth: Birth) -> None:
     which reports it."""
     sys.path[:] = birth.path
     with contextlib.suppress(Exception):
-        pickle.loads(birth.recipe)
+        _, _, load = pickle.loads(birth.recipe)
+        if load is not None:
+            load()
     gc.freeze()  # a collection in a worker need not touch, and so copy, what it shares
 
 
@@ -91,9 +96,11 @@ def _forked() -> int:
         return os.fork()
 
 
-def _begin(birth: Birth, mine: Descriptors, not_mine: list[int]) -> NoReturn:
-    """Work as the requested worker in the forked process, and end the process then; `not_mine` are
-    descriptors to close first."""
+def _begin(
+    birth: Birth, own: Mapping[str, str], mine: Descriptors, not_mine: list[int]
+) -> NoReturn:
+    """Work as the requested worker in the forked process, and end the process then. `own` are the
+    environment variables that imported modules set; `not_mine` are descriptors to close first."""
     status = 1
     try:
         os.setsid()  # Ctrl-C is for the parent; one kill takes its children too
@@ -105,7 +112,7 @@ def _begin(birth: Birth, mine: Descriptors, not_mine: list[int]) -> NoReturn:
             os.dup2(mine.complaints, stream)
         os.close(mine.complaints)
         os.environ.clear()
-        os.environ.update(birth.environment)
+        os.environ.update({**own, **birth.environment})
         if birth.folder is not None:
             os.chdir(birth.folder)
         os.write(mine.told, NUMBER.pack(os.getpid()))

@@ -31,9 +31,10 @@ class Pool(Generic[T, R]):
     """A pool of worker processes that do `function(task)`, or, with `setup`, `function(setup(),
     task)`.
 
-    `setup` runs once in each. Functions, tasks and results must pickle. `timeout` is seconds a
-    task, `max_memory` resident bytes a worker. What goes wrong becomes `Failed(stage, ...)`; a
-    function may return `Failed` itself.
+    `setup` runs once in each; where workers are forks of one process, `load` runs once in that,
+    and imports what all of them need. Functions, tasks and results must pickle. `timeout` is
+    seconds a task, `max_memory` resident bytes a worker. What goes wrong becomes `Failed(stage,
+    ...)`; a function may return `Failed` itself.
     """
 
     def __init__(
@@ -44,11 +45,12 @@ class Pool(Generic[T, R]):
         timeout: float = 60.0,
         stage: Stage = "run",
         setup: Callable[[], Any] | None = None,
+        load: Callable[[], None] | None = None,
         max_memory: int | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
         self._timeout, self._stage, self._max_memory = timeout, stage, max_memory
-        self._recipe, self._env = pickle.dumps((function, setup)), env or {}
+        self._recipe, self._env = pickle.dumps((function, setup, load)), env or {}
         self._waiting: deque[tuple[T, float]] = deque()
         self._workers = [Worker(self._recipe, self._env) for _ in range(workers)]
         self._running: dict[Worker, tuple[T, float, float]] = {}  # task, limit, since

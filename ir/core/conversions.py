@@ -7,14 +7,14 @@ way of a float, which is rounded in the same way.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ir.core.frozen import frozen
 from ir.core.types import RANGES, SCALARS, Scalar
 
 WAYS = ("", "rte", "rtz")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conversion:
     """A conversion of numbers to the scalar type `target`, as a program writes it.
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 
+from ir.core.frozen import frozen
 from ir.core.nodes import (
     AsScalar,
     AsVector,
@@ -46,7 +47,7 @@ from ir.core.views import is_layout
 from ir.errors import Unsupported
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stage:
     """A kernel `name` = body, whose result has the type `type`. The body uses the parameters and
     earlier stages that `reads` names; the kernel belongs to `prepack` if all of these are constants

@@ -8,9 +8,10 @@ so that the type of any term follows from the term alone (`ir.core.type_rules.ty
 # key: f function, xs arrays, e expression, n size, l r amounts left and right
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from ir.core.frozen import frozen
 from ir.core.hash_once import Hashed, hashed
 from ir.core.size import Size
 from ir.core.types import Scalar, Type, show_type
@@ -362,7 +363,7 @@ class Store(Expr):
     e: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Placed:
     """An operand, by its number, that an instruction of several lanes reads from local memory by
     itself. Each lane's vector of it is a piece. The number of a piece is written in `digits`, most
@@ -381,7 +382,7 @@ class Placed:
         return self.digits[self.onward] * told[self.onward]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Instruction:
     """An instruction of a device, which `lanes` neighbouring work-items carry out together, or one
     work-item alone.
@@ -427,7 +428,7 @@ class Instruct(Expr):
         return self.instruction.lanes > 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Param:
     """A parameter of a program; `const` ones stay the same from run to run."""
 
@@ -435,7 +436,7 @@ class Param:
     const: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Program:
     """A program name(parameters) = body; `free` names the tuning parameters that have no value
     yet."""

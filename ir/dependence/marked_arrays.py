@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Pattern, Var
 from ir.dependence.masks import (
     LARGEST,
@@ -92,7 +93,7 @@ class Tape:
         return node
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Env:
     """The surroundings of a term: the values of variables, the axes of the maps and sums around it
     (`scope`), those of the sums alone (`summed`), and the record of the analysis (`tape`)."""

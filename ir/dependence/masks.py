@@ -8,13 +8,13 @@ are not in a set; if a factor would become too large, the result is the empty se
 # key: m mask, f factor
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 from string import ascii_letters
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ir.core.frozen import distinct
 from ir.meaning.named_axes import Axis, Named, aligned, extent, reduce_axes, union
 
 LARGEST = 1 << 26  # elements of a factor
@@ -24,7 +24,7 @@ Places = NDArray[np.int64]
 Counts = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Mask:
     """The set of the elements for which all factors hold."""
 
@@ -35,7 +35,7 @@ EVERY = Mask()
 NONE = Mask((Named(np.zeros((), bool), ()),))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class View:
     """A view of an array, as a map from places along the axes `new` to an element along the axes
     `old`, or to -1 for none.

@@ -12,10 +12,11 @@ need nothing.
 # key: e term, f function, n size, m mask
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from ir.core.conversions import CONVERSIONS
+from ir.core.frozen import frozen
 from ir.core.nodes import (
     At,
     Binary,
@@ -75,7 +76,7 @@ KEEP_ZERO = frozenset({"neg", "abs", "sqrt", "tanh", *CONVERSIONS})
 ADD = frozenset({"+", "-", "max", "min"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dependence:
     """The numbers of input elements (`read`, by parameter) that results depend on, of products
     without zeros, and of whole sums.

@@ -1,8 +1,8 @@
 """The meanings of names while a program is elaborated, and fresh names that do not clash."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from ir.core.frozen import distinct
 from ir.core.nodes import Expr, Var
 from ir.core.size import Size
 from ir.core.terms import free, fresh
@@ -13,7 +13,7 @@ EACH = "; `map` does it with each element"  # of an array where a number is need
 PRELUDE = "<prelude>"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Written:
     """An argument that is not elaborated yet: its use decides whether it is a size, a function or a
     number."""
@@ -22,7 +22,7 @@ class Written:
     env: "Env"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Made:
     """An argument that is a typed term."""
 
@@ -30,7 +30,7 @@ class Made:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Sized:
     """An argument that is a size: one that was inferred from the types at a call."""
 
@@ -41,7 +41,7 @@ class Sized:
 Argument = Written | Made | Sized
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Helper:
     """A definition with the earlier definitions, which it may call."""
 
@@ -49,7 +49,7 @@ class Helper:
     known: "Mapping[str, Helper]"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Env:
     """An environment: local names, the variables in scope, and the definitions that may be called.
 

@@ -3,8 +3,7 @@ primitives, Python functions."""
 
 # key: c the elaborator, f g functions, a argument, t type
 
-from dataclasses import dataclass
-
+from ir.core.frozen import distinct
 from ir.core.nodes import Expr, Lam, Let, Pattern, Var
 from ir.core.size import Size
 from ir.core.terms import apply as substituted
@@ -40,7 +39,7 @@ OF_ONE_ARRAY = {  # what those mean who give one array to a function of two numb
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Closure:
     """A lambda with the environment around it."""
 
@@ -48,7 +47,7 @@ class Closure:
     env: Env
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Global:
     """A definition (`helper`) or, if that is None, the primitive `name`, with the arguments already
     given to it; `takes` are the least and the most arguments that it takes in all."""
@@ -63,7 +62,7 @@ class Global:
         return self.takes[0] - len(self.given), self.takes[1] - len(self.given)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class OnVectors:
     """The function `vectorized f`: f on each lane."""
 

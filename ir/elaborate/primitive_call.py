@@ -3,8 +3,8 @@
 # key: i which argument, t type
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ir.core.frozen import distinct, frozen
 from ir.core.nodes import Expr, Lam
 from ir.core.size import Size
 from ir.core.type_rules import type_of
@@ -15,7 +15,7 @@ from ir.errors import Span, UserError
 from ir.text.surface import Name
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Call:
     """A call of a primitive: its name (`head`), its arguments, the span where it stands, and the
     environment in which `elaborator` elaborates its arguments."""
@@ -66,7 +66,7 @@ class Call:
             raise self.wrong(i, f"{m} does not divide the array's size {n}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Primitive:
     """A primitive: its usage for messages, its least and most arguments, and the function that
     makes its node from a call."""

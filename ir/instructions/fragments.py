@@ -9,18 +9,18 @@ column (h, t, i).
 # key: xs array, t type
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ir.core.frozen import frozen
 from ir.core.nodes import AsScalar, AsVector, Expr, Join, Map, Split, Transpose
 from ir.core.terms import lam
 from ir.core.type_rules import elem_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fragment:
     """A layout of a matrix over lanes and their registers. The numbers of a lane, of a place in its
     registers, of a row and of a column are written in digits: `lanes`, `registers`, `rows` and

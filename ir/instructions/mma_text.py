@@ -3,8 +3,7 @@ and the entry that they make."""
 
 # key: a b c operands, e elements in a register
 
-from dataclasses import dataclass
-
+from ir.core.frozen import frozen
 from ir.core.nodes import Lam
 from ir.instructions.entry import Entry
 from ir.instructions.mma import LANES, NVIDIA, fragments, neighbours
@@ -53,7 +52,7 @@ _STEP = """\
     }"""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mma:
     """An instruction `mma.sync` by the name of its functions and its types: `a` and `b` are the
     OpenCL types of a number of each operand and `kinds` these types in PTX; e numbers are in a

@@ -6,8 +6,8 @@ type (A), lines of PTX, and their registers.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ir.core.frozen import frozen
 from ir.instructions.side_by_side import Several, several_name
 
 TARGET = "sm_90a"
@@ -111,7 +111,7 @@ inline uint NAME_pair(const __local ushort *b, int place, int even, int line)
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WgmmaText:
     """The texts of the instruction `name`: of operands that are `kind` in PTX, of which a register
     holds so many `elements`; `dot` is the sum of the products of what the words a and b hold. The

@@ -3,13 +3,14 @@
 # key: x y numbers, q the step between neighbouring numbers
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from ir.core.conversions import Conversion
+from ir.core.frozen import frozen
 from ir.core.types import LARGEST, LONG, RANGES
 from ir.meaning.named_axes import Numbers
 
@@ -25,7 +26,7 @@ WHOLE: "dict[str, np.dtype[np.generic]]" = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Format:
     """A format of real numbers: its number of binary `digits`; the `least` exponent e of its normal
     numbers, written as m · 2^e with m from 0.5 up to 1; and its `largest` number."""

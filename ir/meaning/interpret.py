@@ -10,13 +10,14 @@ halves.
 # key: e term, f function, xs array, env the values of variables
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from ir.core.conversions import CONVERSIONS
+from ir.core.frozen import frozen
 from ir.core.nodes import (
     AsScalar,
     AsVector,
@@ -88,7 +89,7 @@ from ir.meaning.values import (
 INT64 = np.dtype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Env:
     """The environment of a term: the values of variables, the types in which real numbers and ints
     are computed, and whether instructions cut numbers off as devices do (`cuts`)."""

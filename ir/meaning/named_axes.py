@@ -3,7 +3,6 @@
 # key: a b arrays with named axes, k number of pieces
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations, pairwise
 from math import prod
@@ -13,6 +12,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ir.core.frozen import distinct
 from ir.errors import UserError
 
 Numbers = NDArray[np.generic]
@@ -21,7 +21,7 @@ MOST = 64  # axes of an array
 SCRATCH = 128 << 20  # bytes of an operand copied for a matrix product; beyond, piece by piece
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Axis:
     """An axis, identified by its object: arrays that share an axis are indexed together along
     it."""
@@ -29,7 +29,7 @@ class Axis:
     size: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Named:
     """An array whose axes have names; along every other axis it is constant."""
 

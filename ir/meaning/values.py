@@ -8,11 +8,12 @@ Products and sums of products stay unevaluated until someone looks (`force`).
 # key: n m sizes, r a group of axes, f function on leaves
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
+from ir.core.frozen import distinct
 from ir.errors import UserError
 from ir.meaning.named_axes import (
     Axis,
@@ -43,7 +44,7 @@ class NotAFold(Exception):
     its elements."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Leaf:
     """An array of numbers: the product of `factors`, summed over the axes `summed`. `dims` has a
     group of axes for each dimension.
@@ -58,7 +59,7 @@ class Leaf:
     summed: Group = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Acc:
     """The accumulator of the reduction `owner`, with the deltas that were added to it so far (or
     combined with it by `op`).

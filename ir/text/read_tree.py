@@ -2,11 +2,11 @@
 
 # key: t a syntax tree or token, p pattern
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from lark import Token, Tree
 
+from ir.core.frozen import frozen
 from ir.core.type_rules import COMPARISONS
 from ir.errors import Span, UserError
 from ir.text.surface import (
@@ -42,7 +42,7 @@ def read(text: str, name: str = "<program>") -> File:
     return Reader(text, name).file(syntax_tree(text, name))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reader:
     """The reader of one text: it makes surface trees of the parts of its syntax tree. Messages call
     the text `name`."""

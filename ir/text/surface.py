@@ -2,13 +2,13 @@
 part."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ir.core.frozen import distinct
 from ir.core.nodes import Expr
 from ir.errors import Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Name:
     """A name x, as it is written."""
 
@@ -16,7 +16,7 @@ class Name:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Number:
     """A number: 2, 0.5, 0.5h (half), 0.5b (bfloat), 0.5f (float), 2i (int), 2L (long), 2s (short),
     2us (ushort), 2c (char), 2uc (uchar); without a suffix it adapts to what it meets."""
@@ -26,7 +26,7 @@ class Number:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Apply:
     """A call head(args); head(a)(b) is head(a, b)."""
 
@@ -35,7 +35,7 @@ class Apply:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Operator:
     """An operator with its operands: -a, a + b, a - b, a * b, a / b, a % b."""
 
@@ -44,7 +44,7 @@ class Operator:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Group:
     """A group (a, b, …): a tuple, or a pattern that takes one apart."""
 
@@ -52,7 +52,7 @@ class Group:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class List:
     """An array written element by element: [a, b, …]."""
 
@@ -60,7 +60,7 @@ class List:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Lambda:
     """A function pattern -> body."""
 
@@ -69,7 +69,7 @@ class Lambda:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Vectorized:
     """A function vectorized f."""
 
@@ -77,7 +77,7 @@ class Vectorized:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Component:
     """A component of a tuple, such as e.0."""
 
@@ -86,7 +86,7 @@ class Component:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class LetIn:
     """A let: let pattern = value, then body; `let!` keeps even a pure view under its name."""
 
@@ -97,7 +97,7 @@ class LetIn:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Done:
     """A core term made before, in the place of a surface tree."""
 
@@ -105,7 +105,7 @@ class Done:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Native:
     """A Python function; `names` are those of its parameters."""
 
@@ -131,7 +131,7 @@ Surface = (
 SurfacePattern = Name | Group
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class TypeName:
     """A scalar or vector type as it is written: float, half, int, float<4>; _ is any type."""
 
@@ -140,7 +140,7 @@ class TypeName:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class TypeArray:
     """An array type as it is written: [elem]size."""
 
@@ -149,7 +149,7 @@ class TypeArray:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class TypeTuple:
     """A tuple type as it is written: (t, u, …)."""
 
@@ -160,7 +160,7 @@ class TypeTuple:
 SurfaceType = TypeName | TypeArray | TypeTuple
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Parameter:
     """A parameter as it is written: const pattern : type."""
 
@@ -170,7 +170,7 @@ class Parameter:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Definition:
     """A definition as it is written: name(parameters) = body."""
 
@@ -179,7 +179,7 @@ class Definition:
     body: Surface
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Binding:
     """A size as it is bound after `where`: name = size, or `?` (no size) for a tuning parameter."""
 
@@ -188,7 +188,7 @@ class Binding:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class File:
     """A file: its definitions, the last of which is the program, and the sizes after `where`."""
 

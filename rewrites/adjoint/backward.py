@@ -7,8 +7,9 @@ one more index; a name that is used several times gets the contributions of all 
 
 # key: e term, c contribution, scope what variables are bound to
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ir.core.frozen import frozen
 from ir.core.nodes import (
     Binary,
     Expr,
@@ -55,7 +56,7 @@ from rewrites.engine.refused import Refused, shown
 Arrivals = list[Arrival]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Backward:
     """The way back through a program to the parameter called `parameter`. With `linear`, an
     operation that is not linear in it is refused. `book` keeps the indices, reads and arrays that

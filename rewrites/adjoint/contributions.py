@@ -6,15 +6,16 @@ multiplies by a factor. The laws of `backward` do nothing else."""
 
 # key: i index, a coordinate
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ir.core.frozen import distinct, frozen
 from ir.core.nodes import Expr, Pattern, Var
 from rewrites.analysis.affine_access import Affine, Index
 
 Path = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Contribution:
     """A sum that is added to an array: for all values of `indices`, the product of `factors`, at
     `coordinates`.
@@ -50,7 +51,7 @@ class Contribution:
 # ---- what variables are bound to, innermost first
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Element:
     """The frame of a map or reduction: its pattern is bound to the element of an array at an index.
     The frames around it are `outside`."""
@@ -61,7 +62,7 @@ class Element:
     outside: "Scope"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Named:
     """The frame of a let: its pattern is bound to a value. The frames around it are `outside`."""
 
@@ -70,7 +71,7 @@ class Named:
     outside: "Scope"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Counted:
     """The frame of a generate: its variable, `pattern`, counts from 0 to size - 1, and now is
     `index`. The frames around it are `outside`."""
@@ -81,7 +82,7 @@ class Counted:
     outside: "Scope"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Running:
     """The frame of a reduction's accumulator, which `pattern` is bound to. Its values between two
     steps are not stored. The frames around it are `outside`."""
@@ -94,7 +95,7 @@ Frame = Element | Named | Counted | Running
 Scope = Frame | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arrival:
     """A contribution, `what`, that has arrived at the variable `name` of a frame, or at the
     parameter of this name if `frame` is None."""

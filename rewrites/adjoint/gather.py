@@ -9,9 +9,10 @@ remainder."""
 # key: c contribution, a coordinate, i index, n size, s step
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd, prod
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Binary, Expr, Generate, Join, Lit, Map, Pad, Split, Unary, Var
 from ir.core.terms import lam, subterms
 from ir.core.type_rules import elem_of, size_of, type_of
@@ -33,7 +34,7 @@ from rewrites.laws.affine_views import at_level, widened
 Arranged = Callable[[Expr], Expr]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Solved:
     """A dimension of a gathered array. The nest that makes the array has maps over `indices` for
     it; the view `arranged` turns the dimensions of these maps into it."""

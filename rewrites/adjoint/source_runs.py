@@ -4,10 +4,10 @@ another array. So edges that repeat elements, and reorderings, can be written as
 # key: n size, i place, f function
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Generate, PadEdge, Param, Program, Reorder, Var
 from ir.core.type_rules import size_of
 from ir.core.types import FLOAT, Array
@@ -18,7 +18,7 @@ from rewrites.engine.refused import Refused
 MOST = 64  # runs of one array
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Run:
     """The places first, first + 1, …, `size` of them, of an array hold the elements source, source
     + step, … of another array."""

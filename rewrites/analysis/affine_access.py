@@ -4,8 +4,9 @@ base[a i + b j + c]."""
 # key: e term, i j loop indices, k coefficient, env what variables are bound to
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ir.core.frozen import frozen
 from ir.core.nodes import (
     At,
     Edge,
@@ -40,7 +41,7 @@ class NoAccess(Exception):
     reason."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Index:
     """The index of a loop, by name: it counts from 0 to size - 1."""
 
@@ -48,7 +49,7 @@ class Index:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Affine:
     """A coordinate c + Σ k i over loop indices i: `terms` are the pairs (i, k), and `constant` is
     c. `loose` says that it may lie outside of its array, where zeros are read."""
@@ -88,7 +89,7 @@ class Affine:
         return Affine(whole, self.constant // n), low
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
     """The cell of the array `base` at these coordinates; with fewer coordinates than dimensions,
     the subarray there."""
@@ -97,7 +98,7 @@ class Access:
     coordinates: tuple[Affine, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class View:
     """An array: its size, and a function from an index, given as a coordinate, to what is read at
     that index."""

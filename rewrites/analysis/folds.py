@@ -3,8 +3,7 @@ starts from."""
 
 # key: e term, f function, op operator, u unit
 
-from dataclasses import dataclass
-
+from ir.core.frozen import frozen
 from ir.core.nodes import (
     Binary,
     Expr,
@@ -20,7 +19,7 @@ from ir.core.types import RANGES, Scalar, Type, Vector, is_whole
 INFINITE = (-float("inf"), float("inf"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fold:
     """The body of a reduction's function seen as acc `op` term."""
 

@@ -4,8 +4,8 @@ step."""
 # key: e term, x h variables, env what variables are to the two
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ir.core.frozen import frozen
 from ir.core.nodes import (
     AsScalar,
     AsVector,
@@ -39,7 +39,7 @@ from ir.core.types import Scalar, Type
 from rewrites.analysis.folds import fold_of, number, operator
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Degree:
     """The degrees of a number, a homogeneous polynomial, in the variables x and h."""
 

@@ -4,7 +4,6 @@ and compared."""
 # key: e term, values of parameters
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import accumulate
 from math import isfinite
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from ir.core.bind_parameters import bind_sizes
 from ir.core.conversions import CONVERSIONS
+from ir.core.frozen import frozen
 from ir.core.nodes import Binary, Expr, Lit, Program, Reduce, Select, Unary
 from ir.core.terms import children, subterms
 from ir.core.type_rules import size_of, type_of
@@ -29,7 +29,7 @@ MOST_WHOLE = 2.0**53  # doubles up to here hold every whole number
 WHOLE = frozenset({"neg", "abs", *CONVERSIONS})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checked:
     """The result of checking a derivation: the parameters' values, its number of steps, and the
     first wrong one, if any."""

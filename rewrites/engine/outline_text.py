@@ -3,8 +3,8 @@
 # key: e term, d derivation
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr
 from ir.text.suggest import no_such
 from rewrites.engine.derivation_text import brief
@@ -16,7 +16,7 @@ LINES = 16  # stages that are shown at once: those inside others as far as there
 WIDTH = 92
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Told:
     """A stage of a derivation as text: its name, its steps `first` up to `end`, and the terms
     before and after it."""

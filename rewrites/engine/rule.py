@@ -4,10 +4,10 @@ a list of such uses."""
 # key: e term, s strategy, p place
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from math import prod
 from types import UnionType
 
+from ir.core.frozen import distinct, frozen
 from ir.core.nodes import Edge, Expr, Lam, Level
 from ir.core.size import Size
 from ir.core.terms import children, rebuild, shared
@@ -26,7 +26,7 @@ DOUBLES = 2.0**29
 Rounding = float | Callable[..., float]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """A rewrite rule: `law` is its equation, and `rewrite` makes the right side from the left, or
     None where it does not apply.
@@ -50,7 +50,7 @@ class Rule:
         return Use(self, arguments)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@distinct
 class Use:
     """A rule with its arguments: the strategy that applies it at the root of a term."""
 
@@ -61,7 +61,7 @@ class Use:
         return apply_rule(self.rule, self.arguments, e)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Begun:
     """A stage that begins at a step: its name, its number of steps, and the term before and after
     them all."""
@@ -72,7 +72,7 @@ class Begun:
     after: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """One use of a rule, with its arguments, in a derivation: the place, the term that then stands
     there, and the stages that begin with this step."""
@@ -165,7 +165,7 @@ def _same_type(r: Rule, before: Type, result: Expr) -> None:
         raise Unsound(f"{r.law}: {show_type(before)} became {show_type(after)}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Derivation:
     """A proof that `end` equals `start`: the uses of rules (`steps`) that lead from one to the
     other, in order."""

@@ -4,10 +4,10 @@ interpreted."""
 # key: e term, t type, n size
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Lam
 from ir.core.size import Nat, Size, bind, names
 from ir.core.terms import size_names, subterms
@@ -40,7 +40,7 @@ def telling_values(terms: Sequence[Expr], rng: Random) -> Values | None:
     return min(drawn, key=lambda v: sum(bind(n, v) == 1 for n in sizes), default=None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Choice:
     """A parameter and the sizes that its value decides: extents, which must be positive, and
     others, which must be whole."""

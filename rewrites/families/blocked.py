@@ -9,11 +9,12 @@ registers, chunks of `k` steps of the longest reduction, and `s` steps a part wh
 # key: e term, s strategy
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product, zip_longest
 from math import prod
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Level, Program
 from ir.core.size import Size, named
 from ir.core.terms import size_names
@@ -59,7 +60,7 @@ from rewrites.tuning.stored_forms import AHEAD, ALL_VIEWS, FLIPPED, Views, chose
 LX, LY, TR, TC, V, K, S, P = map(named, ("lx", "ly", "tr", "tc", "v", "k", "s", "p"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Blocked:
     """The choices of a form of the family `blocked` that are not numbers.
 
@@ -122,7 +123,7 @@ def in_tiles(params: frozenset[str], form: Blocked, dims: Dims) -> Strategy:
     return seq(beside_one, partial(_in_tiles, params, form, dims.beside_one()))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Side:
     """One side of a work-group's tile: its work-items, the vectors or results of each, and the
     lanes of a vector."""

@@ -6,8 +6,8 @@ Each takes its forms from `blocked` and `registers`: those that store just this 
 # key: p program
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from rewrites.engine.rule import Strategy
 from rewrites.engine.strategy import seq
@@ -24,7 +24,7 @@ def _with_windows(_: frozenset[str], strategy: Strategy) -> Strategy:
     return seq(windowed, strategy)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Storing:
     """The function from a program to the forms of a family that stores one of `views`: those of
     `blocked` and `registers` that do. All of them have the traits `common`, which are left out of

@@ -4,9 +4,9 @@ their spectra."""
 # key: e term, s strategy
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Let, Level, Map, Reduce
 from ir.core.size import ceil_div, named
 from ir.core.type_rules import size_of
@@ -44,7 +44,7 @@ from rewrites.transforms.group_fourier import in_stages, staged, worth_sharing
 BACK = (TO_REAL, BACKWARD)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fine:
     """The choices of a form of the families `fgfft` and `fft` that are not numbers.
 

@@ -9,10 +9,10 @@ computes into local memory: that kernel and its array are gone.
 # key: e term, s strategy, t operand
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Level, Program
 from ir.core.size import named
 from ir.core.type_rules import type_of
@@ -70,7 +70,7 @@ LX, LY, TR, V, TX, TY, K = map(named, ("lx", "ly", "tr", "v", "tx", "ty", "k"))
 TILES = ("batch", "row tiles", "tiles down", "tiles across")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fused:
     """The choices of a form of the family `fused` that are not numbers. `choices`: which views are
     stored, and how constants are laid out. If `joined`, a kernel and one that makes its operands

@@ -9,10 +9,11 @@ of the input a group reads no element twice.
 # key: e term, s strategy
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Level, Program, Reduce, Zip
 from ir.core.size import named
 from ir.core.type_rules import size_of, type_of
@@ -136,7 +137,7 @@ def _stage(ahead: bool, t: Expr) -> Strategy:
     return copied((LX, LY), depth(type_of(t)), ahead)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IoOptimal:
     """The choices of a form of the family `io-optimal` that are not numbers. If `ahead`, the next
     channel is loaded while this one is used."""

@@ -9,11 +9,12 @@ where windows slide), `rho` the padding added so that tiles fit.
 # key: e term, s strategy, d dimension
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from math import prod
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Level, Map, Program, Reduce, Slide, Split
 from ir.core.size import Size, bind, exact, named, names
 from ir.core.terms import size_names, subterms
@@ -47,7 +48,7 @@ from rewrites.tuning.stored_forms import ALL_VIEWS, chosen, stored_choices
 KAPPA, SIGMA, OMEGA, V = map(named, ("kappa", "sigma", "omega", "v"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lift:
     """The choices of a form of the family `lift` that are not numbers.
 

@@ -7,10 +7,11 @@ A sub-group makes `tr` × `tc` tiles of the instruction's rows (output channels)
 # key: e term, p program
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import product, starmap
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Level, Pad, Program
 from ir.core.size import named
 from ir.core.types import BFLOAT, FLOAT, HALF, leaves
@@ -69,7 +70,7 @@ from rewrites.tuning.sums_of_programs import sums_of
 TR, TC, SR, SC, S = map(named, ("tr", "tc", "sr", "sc", "s"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Matrix:
     """The choices of a form of the family `matrix` that are not numbers.
 

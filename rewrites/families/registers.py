@@ -9,10 +9,11 @@ converted at once.
 # key: e term, s strategy
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Level, Program
 from ir.core.size import named
 from rewrites.analysis.windows import has_windows
@@ -68,7 +69,7 @@ from rewrites.tuning.stored_forms import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Registers:
     """The choices of a form of the family `registers` that are not numbers.
 

@@ -10,9 +10,9 @@ the results.
 # key: e term, s strategy, level how often the law was used around
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Level, Map, Program, Var, Zip
 from ir.core.size import named
 from ir.core.terms import free
@@ -70,7 +70,7 @@ from rewrites.tuning.family import Family, Form, Products, Trait, Tuning, Way, p
 Leaf = Registers | Blocked | Matrix
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Strassen:
     """The choices of a form of the family `strassen` that are not numbers: how often a product
     becomes seven (`levels`; 0 for a product of complex numbers, which becomes three), and the form

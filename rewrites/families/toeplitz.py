@@ -8,9 +8,9 @@ what is left is a product of the rows with those matrices: no windows in that di
 # key: e term, s strategy
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Level, Map, Program, Zip
 from ir.core.size import Size, named
 from ir.core.terms import subterms
@@ -52,7 +52,7 @@ from rewrites.tuning.family import Family, Form, Trait, Tuning, Way, parameter_n
 from rewrites.tuning.stored_forms import AHEAD, ITEMS, TRAITS
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Toeplitz:
     """The choice of a form of the family `toeplitz` that is no number: the form of another family
     that makes the products with Toeplitz matrices."""

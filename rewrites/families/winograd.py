@@ -8,9 +8,9 @@ is a matrix product for every point of the transform, and one more transform of 
 # key: e term, s strategy, m results a side
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Level, Program, Slide
 from ir.core.size import named
 from rewrites.analysis.affine_access import NoAccess
@@ -64,7 +64,7 @@ from rewrites.tuning.stored_forms import AHEAD, ITEMS, chosen
 Products = Registers | Blocked | Matrix | Fused
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Winograd:
     """The choices of a form of the family `winograd` that are not numbers: tiles have m results a
     side, and `products` is the form that makes the products between transforms, as matrix products

@@ -8,13 +8,13 @@ k, a and b, which is a finite question about rational numbers.
 # key: m outputs, r taps, p points and products
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import count, islice
 from math import lcm, prod, sqrt
 from re import findall
 
+from ir.core.frozen import frozen
 from rewrites.fast_algorithms.matrix_factors import is_power, rides
 
 Row = tuple[Fraction, ...]
@@ -22,7 +22,7 @@ Matrix = tuple[Row, ...]
 Tensor = Callable[[int, int, int], float]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bilinear:
     """The matrices of a bilinear algorithm: `g` and `b` make the two factors of each product, `a`
     makes the results."""
@@ -70,8 +70,9 @@ class Bilinear:
         return float(max(_sum(row) for row in (*self.g, *self.b)))
 
     def _direct(self, row: Sequence[Fraction]) -> Fraction:
+        summed = [(x, g, b) for x, g, b in zip(row, self.g, self.b, strict=True) if x]
         cells = (
-            sum((x * g[i] * b[j] for x, g, b in zip(row, self.g, self.b, strict=True)), Fraction(0))
+            sum((x * g[i] * b[j] for x, g, b in summed if g[i] and b[j]), Fraction(0))
             for i in range(len(self.g[0]))
             for j in range(len(self.b[0]))
         )

@@ -4,9 +4,9 @@
 # key: m results, r taps, d data, g taps' values, w window, z initial value
 
 from collections.abc import Set
-from dataclasses import dataclass
 from math import prod
 
+from ir.core.frozen import frozen
 from ir.core.nodes import (
     Expr,
     Lam,
@@ -34,7 +34,7 @@ from rewrites.fast_algorithms.constant_matrices import transformed
 Sides = tuple[int, ...]  # along each dimension
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Correlation:
     """A sum of products over windows of `data` with `taps`, by the bilinear `product` of their
     elements; `sizes` are those of a window, the outermost dimension first."""

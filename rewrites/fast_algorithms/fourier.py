@@ -7,9 +7,9 @@ The laws hold of exact numbers; in floating point each stage of a transform adds
 # key: zs complex numbers, xs real numbers, n length, r radix, s sign, k frequency
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial, reduce
 
+from ir.core.frozen import frozen
 from ir.core.nodes import (
     At,
     Binary,
@@ -52,7 +52,7 @@ from rewrites.fast_algorithms.dft_terms import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Transform:
     """A kind of Fourier transform: make(xs, n) is the term that transforms xs, `elem` the type of
     the elements of xs, and length(size) the length n of the transform for an array xs of that

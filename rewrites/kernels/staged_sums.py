@@ -4,10 +4,10 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Get, Lam, Level, Map, Reduce, Var
 from ir.core.size import Size
 from ir.core.type_rules import type_of
@@ -49,7 +49,7 @@ class Slices(Enum):
     TAPS = "some steps of each chunk, at one place of the outermost of the shorter sums"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chunks:
     """The choices in how the chunks of a sum are staged and summed up.
 

@@ -3,8 +3,7 @@
 
 # key: x a let's name, v its value, f function of a number, y a number that e reads of x
 
-from dataclasses import dataclass
-
+from ir.core.frozen import frozen
 from ir.core.nodes import (
     Edge,
     Expr,
@@ -66,7 +65,7 @@ def _applied(f: Lam, e: Let) -> Expr | None:
     return new if kept and new != e.body else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Applied:
     """A function f that has been applied to the numbers y of an array, and the rewriting of terms
     that read the array: where they compute f y, they read a number."""

@@ -5,8 +5,9 @@ one part."""
 # key: e view, d dimension that is fixed at the index, x variable
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ir.core.frozen import frozen
 from ir.core.nodes import (
     Expr,
     Get,
@@ -67,7 +68,7 @@ def chunks_of_planes(e: Expr) -> Expr | None:
 MARK = "the plane"  # no name of a program
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Fixed:
     """An element of a view: the term e over the variable MARK, which stands for `base` without its
     dimension d, or with only `chunk` elements of that dimension."""

@@ -3,8 +3,8 @@
 # key: d dimension
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Get, Level, Map, MapPar, Pattern, Reduce, Store, Var, Zip
 from ir.core.size import denominator
 from ir.core.terms import children, free, subterms, variables
@@ -15,7 +15,7 @@ from rewrites.engine.strategy import skip
 from rewrites.nest.spine import core, nest
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dims:
     """The positions of a nest's maps by role: `batch` reach every operand, `rows` and `columns` one
     operand each.

@@ -9,10 +9,11 @@ stand is found here, and nowhere else.
 # key: n position, from the outside
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from ir.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Label:
     """A name, and the number of neighbouring dimensions that have it."""
 
@@ -20,7 +21,7 @@ class Label:
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Labels:
     """The labels of dimensions, outermost first (`all`); each name occurs once."""
 

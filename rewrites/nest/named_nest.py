@@ -14,8 +14,8 @@ then a move on it does nothing. Each move is a stage of the derivation.
 # key: s strategy, e term, k size
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr
 from ir.core.size import Size, show_size
 from rewrites.engine.rule import Rewritten, Strategy
@@ -32,7 +32,7 @@ from rewrites.nest.spine import inside, nested, within
 COUNTED = {1: "one", 2: "two", 3: "three"}  # in names of stages, which have no numbers
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nest:
     """The strategy, `steps` one after another, that makes a nest of maps with these labels,
     outermost first."""

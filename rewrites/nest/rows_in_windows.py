@@ -3,9 +3,10 @@
 # key: p products, x data that windows slide over, g the kernel's taps, w window, v tap, r rows
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Join, Map, Split, Transpose
 from ir.core.terms import lam
 from ir.core.type_rules import elem_of, size_of, type_of
@@ -21,7 +22,7 @@ from rewrites.laws.affine_views import widened
 from rewrites.nest.sums_of_products import Products
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rows:
     """A dimension along which windows slide: the tap number `tap` of the window number `window`
     multiplies data[…][step window + gap tap + first] with taps[…][start + tap].

@@ -2,8 +2,7 @@
 
 # key: e term
 
-from dataclasses import dataclass
-
+from ir.core.frozen import frozen
 from ir.core.nodes import Binary, Expr, Lam, Lit, Map, Reduce, Var
 from ir.core.terms import children
 from rewrites.analysis.affine_access import (
@@ -25,7 +24,7 @@ from rewrites.nest.dimensions import outermost_reductions
 from rewrites.nest.spine import strip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Products:
     """A sum of products: for each value of the indices `maps`, the products of two cells, one of
     each of `operands`, summed over the indices `sums`."""

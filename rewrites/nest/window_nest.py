@@ -4,8 +4,8 @@ kernels."""
 # key: e term, d dimensions of windows
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Slide
 from ir.core.size import Size
 from ir.core.type_rules import size_of, type_of
@@ -23,7 +23,7 @@ from rewrites.nest.dimensions import (
 from rewrites.nest.spine import nest
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Windowed:
     """A nest of maps over images or groups, windows and kernels, around a sum.
 

@@ -3,10 +3,10 @@ is."""
 
 # key: e term, w window
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Binary, Expr, Param, Program, Reduce, Slide, Store, Var
 from ir.core.size import Size
 from ir.core.terms import free_variables, over, subterms
@@ -20,7 +20,7 @@ from rewrites.nest.normal_form import normalise
 from rewrites.nest.spine import core, nest, store_operands
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Window:
     """The windows of a slide: their size, their step, and how many there are."""
 
@@ -35,7 +35,7 @@ class Window:
         return min(max(Fraction(1), Fraction(self.size, self.step)), Fraction(self.count))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Amounts:
     """The amounts of work in a program that is one sum of products of two operands, in which no two
     results share both operands.

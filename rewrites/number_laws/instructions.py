@@ -4,9 +4,9 @@ and accumulators stay in the lanes of a sub-group."""
 # key: z initial value, f folding function, x v variables
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
+from ir.core.frozen import frozen
 from ir.core.nodes import (
     AsScalar,
     AsVector,
@@ -142,7 +142,7 @@ def map_inside_view(e: Map) -> Expr | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Elementwise:
     """A function g of the elements of several arrays, which the variables stand for."""
 

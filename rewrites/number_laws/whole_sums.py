@@ -7,10 +7,10 @@ apply.
 
 # key: e term, z initial value, g the terms of a sum, n m whole numbers, f function, t a whole type
 
-from dataclasses import dataclass
 from itertools import product
 
 from ir.core.conversions import CONVERSIONS
+from ir.core.frozen import frozen
 from ir.core.nodes import Binary, Expr, Lam, Lit, Reduce, Unary, Var
 from ir.core.type_rules import size_of, type_of
 from ir.core.types import FLOAT, INT, RANGES, Scalar, Type, is_whole
@@ -21,7 +21,7 @@ from rewrites.number_laws.widening import WHOLE_IN_FLOATS
 EXACT = 2**24  # floats hold every whole number up to this
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Whole:
     """A term e of whole numbers, and the least and the largest (`most`) that it may be."""
 

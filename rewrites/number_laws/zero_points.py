@@ -3,8 +3,7 @@ from the sum instead, once."""
 
 # key: z initial value, x w factors, a b zero points, n length, own names of a fold's elements
 
-from dataclasses import dataclass
-
+from ir.core.frozen import frozen
 from ir.core.nodes import Binary, Expr, Lam, Lit, Pattern, Reduce, SizeOf, Var, Zip
 from ir.core.terms import free, fresh, variables
 from ir.core.type_rules import size_of, type_of
@@ -13,7 +12,7 @@ from rewrites.analysis.folds import fold_of
 from rewrites.engine.rule import rule
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Factor:
     """A factor x − zero of a sum's terms; without a zero point, x alone."""
 
@@ -21,7 +20,7 @@ class Factor:
     zero: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fold:
     """The array xs that a fold goes over, the pattern that an element is bound to, and the type t
     of the fold's sum."""

@@ -4,9 +4,9 @@ out."""
 # key: e term, s strategy
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Map, Pad, PadEdge, Slide, Var, Zip
 from ir.core.size import Size
 from ir.core.terms import free
@@ -51,7 +51,7 @@ class Windows(Enum):
     IM2COL = "im2col"  # after every slide
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choices:
     """The views that are stored, and the constants that are laid out in panels of rows.
 

@@ -8,8 +8,7 @@ vectors of the kernels, and stores nothing. Taps are transformed when they are p
 
 # key: e term, s strategy, d dimensions of windows
 
-from dataclasses import dataclass
-
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Map
 from ir.core.size import named
 from rewrites.analysis.affine_access import NoAccess
@@ -41,7 +40,7 @@ from rewrites.transforms.tile_transforms import KERNELS, before, on_sum, summed
 from rewrites.transforms.tile_transforms import products as multiplied
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Planes:
     """The positions of a nest's maps: those over planes alone, those over kernels, and those over
     windows; and the sizes of the windows."""

@@ -6,9 +6,9 @@ transform of each. Nothing is stored between the products and the results.
 
 # key: e term, s strategy, n position in the nest
 
-from dataclasses import dataclass
 from functools import partial
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Level, Map, Zip
 from ir.core.size import Size, named
 from rewrites.engine.places import (
@@ -46,7 +46,7 @@ from rewrites.transforms.matrix_kernels import in_registers, source, tidied
 from rewrites.transforms.tile_transforms import divided, has_table, sums, transformed_part
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fused:
     """The choices of a kernel that makes products and transforms their sums. `panel` is the number
     of kernels that lie side by side in memory; maps over blocks go over `level`, work-items or

@@ -7,9 +7,10 @@ convolution by small kernels, of as many channels as there are tiles.
 # key: e term, p its products, x g operands, r rows, n size of a sum
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Binary, Expr, Get, Join, Map, Reduce, Split, Zip
 from ir.core.size import Size
 from ir.core.terms import free, lam, lam2
@@ -110,7 +111,7 @@ def _is_long(e: Expr, p: Products, found: list[Rows], side: Side) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Tiled:
     """Products over tiles: the array xs that windows slide along and the kernels gs, each with
     tiles innermost, the positions of the maps over planes, windows and kernels, and the tiles'

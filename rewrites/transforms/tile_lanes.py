@@ -3,8 +3,7 @@ windows: transforms of tiles load vectors along them."""
 
 # key: e term, p its products
 
-from dataclasses import dataclass
-
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Map
 from rewrites.analysis.affine_access import Access, Index, NoAccess, index
 from rewrites.engine.strategy import skip
@@ -16,7 +15,7 @@ from rewrites.transforms.sums_over_tiles import lines
 WIDEST = 16  # elements of a vector
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lanes:
     """The dimensions of results that are innermost in memory. `plane` is, among the maps that only
     the data have and windows do not slide along, the position of the one that is innermost in the

@@ -3,16 +3,16 @@
 # key: p program, m results a side
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import prod
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from rewrites.fast_algorithms.bilinear_algorithms import Bilinear, cook_toom
 from rewrites.transforms.tile_transforms import MOST_POINTS
 from rewrites.tuning.sums_of_programs import sums_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Growth:
     """The factors by which an algorithm's factors are larger than what it is given (`numbers`, at
     most), and by which errors of its products grow (`errors`, of random numbers)."""

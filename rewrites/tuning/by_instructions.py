@@ -4,10 +4,10 @@
 # key: p program
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 from math import inf
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.core.types import BFLOAT, BYTES, FLOAT, HALF, LARGEST, Scalar, Vector, leaves
 from ir.instructions.entry import Entry
@@ -26,7 +26,7 @@ WITHOUT = Growth()  # no algorithm around products
 MOST_LOST = 0.01  # of results: forms that lose more are not worth trying
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ByInstruction:
     """A way to make a family's products: by an instruction, from staged chunks, with a trait that
     tells it and the tuning of its parameters."""

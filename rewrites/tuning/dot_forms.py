@@ -8,10 +8,11 @@ instruction make the four products one by one.
 # key: e term
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Level, Program
 from ir.core.size import named
 from ir.instructions.entries.dot_products import LANES
@@ -49,7 +50,7 @@ V = named("v")
 ROWS = named("tr") * V
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dots:
     """The choices of a form by dot products that are not numbers.
 

@@ -8,11 +8,12 @@ that it can be sent to another process and lowered there.
 # key: p program, e term
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from math import inf, prod
 from typing import Any
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Expr, Program
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.tuning.lowering import Lowering
@@ -27,7 +28,7 @@ ALONE_ON_A_GPU = 0.125  # how often work-groups of one work-item that does much 
 NEIGHBOURS_ON_A_GPU = 4.0  # how often forms are tried there whose items read side by side
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parameter:
     """A number that is tuned: what it counts (`meaning`), and the values worth trying; without
     values, all divisors of a size are tried."""
@@ -36,7 +37,7 @@ class Parameter:
     values: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trait:
     """A choice of a form that is not a number: the word that names it, and what it means.
 
@@ -66,7 +67,7 @@ class Trait:
     largest: float = inf  # number that may be multiplied: larger ones overflow
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sides:
     """The parameters whose products count the pixels and the channels of a work-group's block."""
 
@@ -79,7 +80,7 @@ def unrefined(_: Program, lowering: Lowering) -> Lowering:
     return lowering
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tuning:
     """The parameters of a kernel, the block of results that they make, and the requirements on
     them.
@@ -96,7 +97,7 @@ class Tuning:
     refine: Callable[[Program, Lowering], Lowering] = unrefined
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Way:
     """A strategy as plain data: `make(params, choices)` gives the strategy."""
 
@@ -109,7 +110,7 @@ class Way:
         return self.make(self.params, self.choices)(e)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Form:
     """A form of a family: its traits, its strategy, and its tuning."""
 
@@ -191,7 +192,7 @@ class Products(Enum):
     SPECTRAL = "those of spectra"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Family:
     """A family, a way to lower programs, which `meaning` describes.
 

@@ -1,13 +1,12 @@
 """The record of a lowered program: its derivation, its parameters, and the requirements on them."""
 
-from dataclasses import dataclass
-
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.core.size import Size
 from rewrites.engine.rule import Derivation
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Requirement:
     """The relation a <= b that a variant must satisfy to be worth having, and the reason (`why`).
     The types of its term do not demand it."""
@@ -17,7 +16,7 @@ class Requirement:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """The values at which a parameter is tried, and the reason (`why`). Values between these were
     left out because none of them is better than both of its neighbours."""
@@ -27,7 +26,7 @@ class Choice:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kept:
     """The number of results that a work-item keeps in registers, and how many of them are in one
     vector."""
@@ -39,7 +38,7 @@ class Kept:
 Block = tuple[Size, Size]  # the pixels and the channels of the results that a work-group makes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lowering:
     """A program lowered by a form of a family, with parameters, and the derivation that proves it
     equal to its source.

@@ -3,6 +3,7 @@
 # key: p program
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from ir.core.nodes import Program
 from ir.core.types import BYTES
@@ -12,10 +13,15 @@ from rewrites.number_laws.precision import operand_type
 from rewrites.tuning.sums_of_programs import sums_of
 
 
-def offered(p: Program) -> Iterator[str]:
+@lru_cache(maxsize=64)
+def offered(p: Program) -> tuple[str, ...]:
     """The names of the matrix instructions for a program, wide operands first, as they lose the
     least. Of instructions that differ only in the steps of a sum, there is the one with the most,
     and others where a sum of the program is a multiple of theirs alone."""
+    return tuple(_offered(p))
+
+
+def _offered(p: Program) -> Iterator[str]:
     longest = {max(sums) for sums in sums_of(p)}
     for name in sorted(MATRIX, key=lambda name: -BYTES[operand_type(name).name]):
         entry = MATRIX[name]

@@ -9,9 +9,10 @@ each preparation that changes the program.
 # key: p program, s strategy
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 
+from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from rewrites.engine.rule import Strategy
 from rewrites.engine.strategy import seq, skip
@@ -26,7 +27,7 @@ from rewrites.nest.turns_afresh import TERMS, turns_afresh, turns_apart
 from rewrites.tuning.family import Family, Form, Parameter, Trait, Way, parameter_names
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Preparation:
     """A change of a program before a family lowers it: the trait of the forms that begin with it;
     `strategy`, which makes it, and fails where there is nothing to change; `lowered`, which changes
@@ -83,7 +84,7 @@ PREPARATIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Prepared:
     """The choices of a form that begins with a preparation: the word of the preparation's trait,
     and the strategy `lowered` of the family's own form, which lowers the prepared program."""
@@ -103,7 +104,7 @@ def preparations(p: Program) -> tuple[Preparation, ...]:
     return tuple(made for made in PREPARATIONS.values() if made.strategy()(p.body) is not None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Forms:
     """The forms of a family for a program: its `own`, and each of these once more for each
     preparation that changes the program."""

@@ -15,7 +15,9 @@ from constraints.devices import CPU, H200, MALI_G72, Profile
 from constraints.infer.infer import infer
 from constraints.quantities.quantities import Quantities, local_at, peak_at, quantities
 from constraints.relations.relations import AtMost, Constraint, show_relation
-from explore.building.build_variant import Task, make, setup_for
+from explore.building.build_tasks import Task
+from explore.building.build_variant import make
+from explore.building.build_worker import setup_for
 from explore.building.promise_check import disagreements, lengths
 from explore.space.derive_form import Derived, constraints, derive, points
 from explore.space.forms_to_derive import Derive

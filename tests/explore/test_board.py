@@ -32,7 +32,7 @@ from explore.board.messages import (
     task_from,
 )
 from explore.board.serve import Given, given_from, given_message, serve
-from explore.measure.measure_variant import Again, Measure, Passes
+from explore.measure.measure_tasks import Again, Measure, Passes
 from explore.measure.reference import Expected, Reference
 from explore.options.options import Options
 from explore.options.stored_fields import Damaged

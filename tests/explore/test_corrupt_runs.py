@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.corrupt_runs import small_run
-from codegen.binaries import binary_cache
 from codegen.plan import Plan
 from codegen.runtime.devices import Device
 from codegen.runtime.session import open_device
 from explore.results.guarded_database import FILE
 from explore.run.run import Run
+from ir.cache_folder import cache_folder
 from tests.support.attacked_runs import attack
 from tests.support.corruptions import KINDS, MARK, Corruption, corruptions
 
@@ -43,7 +43,7 @@ def test_a_planted_kernel_that_is_built_is_seen(
     plan = Run(folder).front[0].variant.plan
     assert isinstance(plan, Plan)
     open_device(device).build(plan)
-    built = (binary_cache.folder() / "programs").iterdir()
+    built = (cache_folder() / "programs").iterdir()
     marked = [file for file in built if MARK.encode() in file.read_bytes()]
     assert marked
     for file in marked:

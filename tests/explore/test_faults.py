@@ -19,10 +19,14 @@ from codegen.runtime.built_program import hopeless
 from codegen.runtime.devices import Device
 from constraints.devices import CPU
 from explore.__main__ import main
-from explore.building.build_variant import Builder, Made, Task, builder, make
+from explore.building import build_worker
+from explore.building.build_tasks import Made, Task
+from explore.building.build_variant import Builder, builder, make
 from explore.building.build_worker import work
 from explore.measure import reference_worker
-from explore.measure.measure_variant import Measure, measure, setup_for
+from explore.measure.measure_tasks import Measure
+from explore.measure.measure_variant import measure
+from explore.measure.measure_worker import setup_for
 from explore.measure.reference_file import hash_of, load_reference, stored_reference
 from explore.measure.reference_worker import reference_in_time
 from explore.options.options import Options
@@ -54,7 +58,7 @@ def work_or_hang(state: Builder, task: Derive | Task) -> Derived | Inapplicable 
 def test_builds_that_hang_cost_their_variants_alone(
     device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_pools, "work", work_or_hang)
+    monkeypatch.setattr(build_worker, "work", work_or_hang)
     monkeypatch.setattr(worker_pools, "BUILD_LIMIT", 4.0)
     options = Options(variants=6, families=("registers",), jobs=3)
     run, finished = start(

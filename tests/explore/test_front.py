@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from codegen.plan import Kernel, Plan
 from explore.measure.front_again import contenders, measure_again, vanished
-from explore.measure.measure_variant import Again, Passes
+from explore.measure.measure_tasks import Again, Passes
 from explore.report.table import front_lines
 from explore.results.front import Limits, best_first, by_id, front, objectives, pareto, pick, usable
 from explore.results.kernel_code import KernelCode

@@ -21,11 +21,10 @@ from explore.cluster.cluster import joined
 from explore.cluster.on_worker import PREFIX
 from explore.commands.each_device import explored_on_each
 from explore.commands.whose_hands import Workplace
-from explore.measure import instruction_worker
+from explore.measure import instruction_worker, roofline
 from explore.options.options import Options
 from explore.record_book.device_facts import LIMITS
 from explore.report.runs_beside import runs_in
-from explore.run import worker_pools
 from explore.run.run import Run
 from explore.run.source import Source
 from explore.run.target import target_of
@@ -86,7 +85,7 @@ def test_a_device_that_dies_is_told_and_left_out_and_the_others_are_explored(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(instruction_worker, "own_instructions", die)
-    monkeypatch.setattr(worker_pools, "roofline", lambda device: dict.fromkeys(LIMITS))
+    monkeypatch.setattr(roofline, "measured", lambda device: dict.fromkeys(LIMITS))
     several = (replace(device, name=DEAD, kind="cpu"), replace(device, kind="cpu"))
     targets = [target_of(each, None, ()) for each in several]
     options = Options(variants=1, families=("naive",), jobs=1)

@@ -26,10 +26,12 @@ from codegen.runtime.devices import Device
 from codegen.runtime.session import open_device
 from constraints.devices import CPU
 from explore.__main__ import main
-from explore.building.build_variant import Task, builder, make
+from explore.building.build_tasks import Task
+from explore.building.build_variant import builder, make
 from explore.commands.commands import ran
 from explore.files.folder_lock import Lock
-from explore.measure.measure_variant import Measure, measure, meter
+from explore.measure.measure_tasks import Measure
+from explore.measure.measure_variant import measure, meter
 from explore.measure.reference import (
     EPSILON,
     Expected,

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from codegen.plan import Plan
-from explore.building.build_variant import Made
-from explore.measure.measure_variant import Measure
+from explore.building.build_tasks import Made
+from explore.measure.measure_tasks import Measure
 from explore.results.records import Measured, Record, Variant, variant_id
 from explore.run.bench import Bench, Waiting
 from explore.run.ledger import Ledger
@@ -187,6 +187,14 @@ def test_the_very_first_round_is_small_so_that_a_first_result_is_there_soon() ->
     assert second is not None
     assert (len(first), len(second)) == (SOON, 16)
     assert not set(first) & set(second)
+
+
+def test_of_what_is_known_to_be_good_the_first_is_a_round_of_its_own() -> None:
+    search = landscape(1).search(first=16, batch=16, begin=[7, 3, 5])
+    assert search.next_round() == [7]
+    second = search.next_round()
+    assert second is not None
+    assert second[:2] == [3, 5]
 
 
 def test_the_strata_that_look_quick_come_first() -> None:

@@ -13,9 +13,11 @@ from codegen.plan import Kernel, Plan
 from codegen.runtime.devices import Device
 from codegen.runtime.results import KernelTime, Timing
 from constraints.devices import CPU
-from explore.building.build_variant import Made, Task, builder, make
+from explore.building.build_tasks import Made, Task
+from explore.building.build_variant import builder, make
 from explore.measure import measure_variant
-from explore.measure.measure_variant import Measure, measure, meter
+from explore.measure.measure_tasks import Measure
+from explore.measure.measure_variant import measure, meter
 from explore.measure.reference_file import stored_reference
 from explore.measure.some_groups import SHARE, first_groups, some_groups
 from explore.results.front import Limits, front, usable

@@ -14,8 +14,9 @@ from codegen.compile import generate
 from codegen.plan import Plan
 from codegen.runtime.devices import Device
 from constraints.devices import CPU
-from explore.building.build_variant import Made
-from explore.measure.measure_variant import FEWEST, Again, Measure, Passes, measure, meter
+from explore.building.build_tasks import Made
+from explore.measure.measure_tasks import Again, Measure, Passes
+from explore.measure.measure_variant import FEWEST, measure, meter
 from explore.measure.reference_file import stored_reference
 from explore.options.options import Options
 from explore.results.records import Failed, Measured, Record

@@ -16,14 +16,15 @@ import pytest
 from codegen.runtime.devices import Device
 from constraints.devices import profile
 from explore.__main__ import main
-from explore.building.build_variant import Builder, Made, Task
+from explore.building import build_worker
+from explore.building.build_tasks import Made, Task
+from explore.building.build_variant import Builder
 from explore.building.build_worker import work
 from explore.options.options import Options
 from explore.report.why_nothing import no_candidate, none_ran
 from explore.results.lost_forms import LostForm
 from explore.results.records import Failed, Measured, Record
 from explore.results.store import Store
-from explore.run import worker_pools
 from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import Target
@@ -169,7 +170,7 @@ def work_unless(killing: str, state: Builder, task: Derive | Task) -> Derived | 
 def test_a_form_whose_worker_dies_is_told_and_stored_and_derived_again_by_a_resumed_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(worker_pools, "work", partial(work_unless, "naive"))
+    monkeypatch.setattr(build_worker, "work", partial(work_unless, "naive"))
     options = Options(variants=4, families=("naive", "registers"), jobs=2)
     target = Target(profile("cpu"), None)
     run, finished = start(Source(TEXT, "tiny"), options, target, tmp_path / "run")
@@ -181,7 +182,7 @@ def test_a_form_whose_worker_dies_is_told_and_stored_and_derived_again_by_a_resu
     assert "4/4  0 failed  1 form not derived" in said
     assert run.lost_forms == [LostForm("naive", "", died)]
     assert [r.variant.family for r in run.records] == ["registers"] * options.variants
-    monkeypatch.setattr(worker_pools, "work", work)
+    monkeypatch.setattr(build_worker, "work", work)
     resume(tmp_path / "run")
     assert "not derived" not in capsys.readouterr().err
     assert run.lost_forms == []

@@ -231,6 +231,26 @@ def test_a_worker_has_the_surroundings_of_its_time(
     )
 
 
+@pytest.mark.skipif(not FORKS, reason="workers are forks on Linux alone")
+def test_a_worker_has_the_variables_that_imported_modules_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a module sets when it is imported, as pyopencl does, stays set in workers that are forks
+    of the process that imported it, though the process that asks for them never did."""
+    module = "import os\nos.environ['CONVLIFT_OF_MODULE'] = 'set'\n"
+    (tmp_path / "convlift_sets_variable.py").write_text(module)
+    monkeypatch.syspath_prepend(tmp_path)
+    names = ("CONVLIFT_OF_MODULE",)
+    with Pool[tuple[str, ...], object](surroundings, load=import_what_sets_a_variable) as pool:
+        (done,) = pool.map([names])
+    assert done.result == ({"CONVLIFT_OF_MODULE": "set"}, os.getcwd(), True)
+    assert "CONVLIFT_OF_MODULE" not in os.environ
+
+
+def import_what_sets_a_variable() -> None:
+    __import__("convlift_sets_variable")
+
+
 def test_a_worker_may_have_variables_of_its_own_from_its_start() -> None:
     names = ("CONVLIFT_TEST", "PYTHONHASHSEED")
     own = {"CONVLIFT_TEST": "own", "PYTHONHASHSEED": "7"}

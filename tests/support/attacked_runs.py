@@ -12,10 +12,10 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
-from codegen.binaries import binary_cache
 from explore.__main__ import main
 from explore.results.guarded_database import FILE
 from explore.run.run import Run
+from ir.cache_folder import cache_folder
 from ir.errors import Unsupported, UserError
 from tests.support.corruptions import MARK, Corruption
 
@@ -146,7 +146,7 @@ def _newly_built(since: float) -> list[Path]:
     """The cached binaries that contain the mark of planted text and were stored after the time
     `since`, or up to five seconds before it. Other tests may store some meanwhile, in files whose
     names begin with a dot until they are whole."""
-    built = (binary_cache.folder() / "programs").rglob("[!.]*")
+    built = (cache_folder() / "programs").rglob("[!.]*")
     recent = [f for f in built if f.is_file() and f.stat().st_mtime > since - 5]
     return [f for f in recent if _has_mark(f.read_bytes())]
 
