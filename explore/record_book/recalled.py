@@ -98,10 +98,11 @@ def recalled(
     """The knowledge of a record book on the program with this identity, for a search on the device
     `place` by `version`, which uses the entries that are `suited` to it; with `before` (seconds
     since 1970), as it was at that time."""
-    known = filter(suited.allows, book.of_program(identity, before))
+    known = [e for e in book.of_program(identity, before) if suited.allows(e)]
     same = [e for e in known if suited.judged_alike(e)]
     whole = suited.options.domain is None  # of narrower parameters, nobody noted which were tried
     own = [e for e in same if whole and _counts(e, place, version)]
+    slow = [e for e in known if whole and _counts(e, place, version) and _beaten(e, own)]
     again = front_of(own)[:AGAIN]
     near = [
         [e for e in book.of_program(other, before) if suited.allows(e)]
@@ -114,7 +115,7 @@ def recalled(
     told = [sampled(entries, LEARNED >> n) for n, entries in enumerate(filter(None, here))]
     return Recalled(
         again=tuple(again),
-        tried=frozenset(e.record.variant.id for e in own),
+        tried=frozenset(e.record.variant.id for e in (*own, *slow)),
         asked=tuple(map(hint_of, ranked[0][:ASKED])),
         hints=tuple(islice(hints, 0 if own else HINTS)),
         learned=tuple(e.record for entries in told for e in entries),
@@ -164,6 +165,18 @@ def _counts(entry: Entry, place: Place, version: str) -> bool:
     """True if an entry's variant counts as tried: it was measured here, on this device and by this
     version."""
     return entry.here and entry.place == place and entry.version == version
+
+
+def _beaten(entry: Entry, own: Sequence[Entry]) -> bool:
+    """True if an entry's variant was only tried on some of its groups, so that no result was
+    checked, and one of `own` that ran is faster and needs no more memory."""
+    outcome, memory = entry.record.outcome, entry.memory_bytes
+    if not isinstance(outcome, Measured) or outcome.error is not None or memory is None:
+        return False
+    return any(
+        e.time_ns is not None and e.time_ns < outcome.time_ns and (e.memory_bytes or 0) <= memory
+        for e in own
+    )
 
 
 def _ran(entry: Entry) -> bool:

@@ -422,6 +422,28 @@ def test_what_other_options_found_counts_only_where_these_find_the_same(book: Re
     assert [h.parameters for h in other.hints] == [exact.record.variant.parameters]
 
 
+def test_what_some_groups_showed_to_be_slow_counts_beside_what_is_right_and_faster(
+    book: RecordBook,
+) -> None:
+    """A variant that was only tried on some of its groups, so that no result of it was checked, is
+    not tried again while one that is right here is faster and needs no more memory."""
+    fast, slow = islice((e for e in entries(30) if e.memory_bytes), 2)
+    least = min(fast.memory_bytes or 0, slow.memory_bytes or 0)
+    checked = Measured(1.0, 0.0, error=1e-3)
+    for which, outcome in ((fast, checked), (slow, Measured(4.0, 0.0, error=None))):
+        record = replace(which.record, outcome=outcome)
+        book.add([replace(which, record=record, memory_bytes=least)])
+    both = {e.record.variant.id for e in (fast, slow)}
+
+    def counted(**options: Any) -> frozenset[str]:
+        return recalled(book, identity(), HERE, version(), suited(**options)).tried
+
+    assert counted(max_error=1e-2) == both
+    assert counted(max_error=1e-5) == frozenset()  # the fast one is wrong, the slow one may be best
+    book.add([replace(fast, record=replace(fast.record, outcome=checked), memory_bytes=least + 1)])
+    assert counted(max_error=1e-2) == both - {slow.record.variant.id}
+
+
 def test_variants_that_overflow_are_not_known_where_large_numbers_may_come(
     book: RecordBook,
 ) -> None:
