@@ -10,11 +10,11 @@ from typing import Any
 
 from codegen.binaries import binary_cache as cache
 from codegen.binaries.build_options import build_options, for_its_target
+from codegen.binaries.cache_folder import cache_folder
 from codegen.binaries.intermediate_code import intermediate_code, with_intermediate_code
 from codegen.numbers.number_functions import VPDPBUSD
 from codegen.runtime.devices import Device
 from codegen.runtime.results import BuildFailed
-from ir.cache_folder import cache_folder
 
 NOTHING = "kernel void nothing() {}"
 

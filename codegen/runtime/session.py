@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
+from codegen.binaries.cache_folder import cache_folder
 from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime import buffer_arrays as arrays
 from codegen.runtime import platforms
@@ -32,7 +33,6 @@ from codegen.runtime.results import (
     RunFailed,
     Timing,
 )
-from ir.cache_folder import cache_folder
 from ir.errors import UserError
 
 __all__ = [

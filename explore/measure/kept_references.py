@@ -4,10 +4,10 @@ and seed. If a file there is damaged, its results are computed again."""
 from pathlib import Path
 
 from codegen.binaries import binary_cache as cache
+from codegen.binaries.cache_folder import cache_folder
 from explore.files.own_folder import OwnFolder
 from explore.measure.reference_file import FILE, hash_of, is_reference_of
 from explore.results.version import version
-from ir.cache_folder import cache_folder
 from ir.core.nodes import Program
 from ir.text.show import show
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from codegen.binaries.cache_folder import cache_folder
 from codegen.runtime import platforms
 from codegen.runtime.devices import Device
 from explore.measure.reference import Array
 from explore.peers.layers import Kind, Layer
 from explore.peers.recognise import recognised
 from explore.peers.rival import COPIES, Rival, Way, absent, on_host_clock
-from ir.cache_folder import cache_folder
 from ir.core.nodes import Program
 
 BEAM = 2  # candidates kept at each step of the search

@@ -24,6 +24,8 @@ HINTS = 48  # variants of other programs, devices and versions that are candidat
 NEAREST = 4  # programs that are learned from
 LEARNED = 1000  # variants that are learned from, of the nearest; of the next, half as many, …
 
+BEATEN = 1.5  # times slower than what is right, by some groups: it is not tried again
+
 
 @frozen
 class Hint:
@@ -169,12 +171,14 @@ def _counts(entry: Entry, place: Place, version: str) -> bool:
 
 def _beaten(entry: Entry, own: Sequence[Entry]) -> bool:
     """True if an entry's variant was only tried on some of its groups, so that no result was
-    checked, and one of `own` that ran is faster and needs no more memory."""
+    checked, and one of `own` that ran is much faster and needs no more memory."""
     outcome, memory = entry.record.outcome, entry.memory_bytes
     if not isinstance(outcome, Measured) or outcome.error is not None or memory is None:
         return False
     return any(
-        e.time_ns is not None and e.time_ns < outcome.time_ns and (e.memory_bytes or 0) <= memory
+        e.time_ns is not None
+        and BEATEN * e.time_ns < outcome.time_ns
+        and (e.memory_bytes or 0) <= memory
         for e in own
     )
 

@@ -36,7 +36,7 @@ def _names(folder: str, before: str) -> Iterator[str]:
     folders that lead to it."""
     with os.scandir(f"{folder}/{before}") as entries:
         for entry in entries:
-            if entry.is_dir():
+            if entry.is_dir(follow_symlinks=False):
                 yield from _names(folder, f"{before}{entry.name}/")
             elif os.path.splitext(entry.name)[1] in SUFFIXES:
                 yield before + entry.name

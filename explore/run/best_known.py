@@ -9,6 +9,7 @@ import pickle
 from collections.abc import Iterator
 
 from codegen.binaries import binary_cache as cache
+from codegen.binaries.cache_folder import cache_folder
 from codegen.plan import Plan
 from codegen.runtime.devices import Device
 from codegen.runtime.results import BuildFailed
@@ -31,7 +32,6 @@ from explore.space.derive_form import Derived, derive
 from explore.space.forms_to_derive import Derive
 from explore.space.lowered_form import LoweredForm
 from explore.space.rough_cost import predicted
-from ir.cache_folder import cache_folder
 from ir.core.nodes import Program
 from ir.errors import UserError
 from ir.text.show import show

@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from codegen.binaries.cache_folder import cache_folder
 from explore.options.stored_fields import Damaged, loaded
-from ir.cache_folder import cache_folder
 from ir.core.frozen import frozen
 from ir.errors import UserError
 

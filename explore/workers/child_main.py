@@ -66,7 +66,9 @@ def collect(thaw: bool = False) -> None:
 def _made(recipe: bytes) -> Callable[[Any], Any]:
     """The function that a child calls with each task, from its pickle; if there is a `setup`, its
     result is the first argument."""
-    function, setup, _ = pickle.loads(recipe)
+    function, setup, load = pickle.loads(recipe)
+    if load is not None:
+        load()
     if setup is None:
         return function  # type: ignore[no-any-return]
     state = setup()

@@ -1,14 +1,12 @@
 """The tokeniser and the parser to a syntax tree: brackets must balance, nesting is bounded, and
 each mistake is reported with its place."""
 
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
-from ir.cache_folder import cache_folder
 from ir.errors import Span, UserError
 from ir.text.other_languages import hint_for
 from ir.text.suggest import did_you_mean
@@ -40,20 +38,9 @@ ENDS = frozenset({"NAME", "FLOAT", "INT", "_CLOSE", "RSQB", "COMPONENT"})  # of 
 
 @cache
 def grammar() -> Lark:
-    """The language's grammar, read once. Its tables, which take a tenth of a second to make, are
-    kept in the user's cache, if that can be written."""
+    """The language's grammar, read once."""
     text = (Path(__file__).parent / "grammar.lark").read_text()
-    folder = cache_folder()
-    with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return Lark(
-        text,
-        start="file",
-        parser="lalr",
-        lexer="basic",
-        propagate_positions=True,
-        cache=str(folder / "grammar"),
-    )
+    return Lark(text, start="file", parser="lalr", lexer="basic", propagate_positions=True)
 
 
 def syntax_tree(text: str, name: str) -> Tree[Token]:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.corrupt_runs import small_run
+from codegen.binaries.cache_folder import cache_folder
 from codegen.plan import Plan
 from codegen.runtime.devices import Device
 from codegen.runtime.session import open_device
 from explore.results.guarded_database import FILE
 from explore.run.run import Run
-from ir.cache_folder import cache_folder
 from tests.support.attacked_runs import attack
 from tests.support.corruptions import KINDS, MARK, Corruption, corruptions
 

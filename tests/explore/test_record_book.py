@@ -440,6 +440,9 @@ def test_what_some_groups_showed_to_be_slow_counts_beside_what_is_right_and_fast
 
     assert counted(max_error=1e-2) == both
     assert counted(max_error=1e-5) == frozenset()  # the fast one is wrong, the slow one may be best
+    near = replace(fast.record, outcome=replace(checked, time_ns=3.0))
+    book.add([replace(fast, record=near, memory_bytes=least)])
+    assert counted(max_error=1e-2) == both - {slow.record.variant.id}
     book.add([replace(fast, record=replace(fast.record, outcome=checked), memory_bytes=least + 1)])
     assert counted(max_error=1e-2) == both - {slow.record.variant.id}
 

@@ -12,10 +12,10 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
+from codegen.binaries.cache_folder import cache_folder
 from explore.__main__ import main
 from explore.results.guarded_database import FILE
 from explore.run.run import Run
-from ir.cache_folder import cache_folder
 from ir.errors import Unsupported, UserError
 from tests.support.corruptions import MARK, Corruption
 
