@@ -73,7 +73,7 @@ def legal_near(system: System, point: Mapping[str, int]) -> list[Point]:
     """The point itself if it is legal; else the legal points nearest to it, of those where each
     parameter has one of the values nearest to its own. More and more values are looked at until
     there is a legal point; none is returned if there is none at all, or too many to count."""
-    if point.keys() != set(system.parameters) or min(point.values(), default=1) < 1:
+    if point.keys() != set(system.parameters) or min(point.values(), default=0) < 0:
         return []
     if allowed(system, point):
         return [dict(point)]
@@ -103,7 +103,7 @@ def _alone(system: System, p: str, value: int) -> list[int]:
     `value` first."""
     mine = [c.relation for c in system.constraints if scope(c.relation) == {p}]
     legal = (n for n in {value, *_values(system, p)} if all(holds(r, {p: n}) for r in mine))
-    return sorted(legal, key=lambda n: (abs(math.log(n / value)), n))
+    return sorted(legal, key=lambda n: (_doublings(n, value), n))
 
 
 def _values(system: System, p: str) -> Iterator[int]:
@@ -114,7 +114,7 @@ def _values(system: System, p: str) -> Iterator[int]:
     for constraint in system.constraints:
         match constraint.relation:
             case OneOf(a, values) if a == bare:
-                yield from (n for n in values if n > 0)
+                yield from (n for n in values if n >= 0)
             case Divides(m, int(n)) if m == bare and n > 0:
                 yield from (k for k in range(1, math.isqrt(n) + 1) if n % k == 0)
                 yield from (n // k for k in range(1, math.isqrt(n) + 1) if n % k == 0)
@@ -123,4 +123,10 @@ def _values(system: System, p: str) -> Iterator[int]:
 def _apart(point: Mapping[str, int], other: Mapping[str, int]) -> float:
     """The distance of two points: how many doublings lead from one to the other, summed over all
     parameters."""
-    return sum(abs(math.log2(other[p] / value)) for p, value in point.items())
+    return sum(_doublings(other[p], value) for p, value in point.items())
+
+
+def _doublings(n: int, other: int) -> float:
+    """The number of doublings that lead from the smaller number to the larger one; 0 counts as half
+    of 1."""
+    return abs(math.log2(max(n, 0.5) / max(other, 0.5)))

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from codegen.runtime.devices import Device
+from constraints.devices import H200
 from explore.__main__ import main
 from explore.api import compile
 from explore.measure.kept_references import keep_reference, kept_reference
@@ -483,10 +484,26 @@ def test_a_point_that_is_not_legal_at_other_sizes_gives_legal_ones_near_it(devic
     assert made.variants
     for variant in made.variants:
         assert allowed(made.lowered.system, dict(variant.parameters))
-    strange = (("k", 2), ("tr", 0), ("tx", 14), ("v", 16))
+    strange = (("k", 2), ("tr", -1), ("tx", 14), ("v", 16))
     nothing = derive_at(DeriveAt(program, form, profile_of(device), (strange, (("q", 1),))))
     assert isinstance(nothing, Derived)
     assert nothing.variants == ()
+
+
+def test_a_point_with_a_zero_is_found_again_where_it_is_legal() -> None:
+    """Of the forms by `wgmma`, no staged line has room beside its pixels: `rp` is 0."""
+    program = parse(CONV, "<test>", {"C": 64, "M": 64, "W": 34, "H": 34})
+    form = form_named(program, "matrix", "wgmma-bf16 patch relaid parts")
+    point = (("k", 1), ("rp", 0), ("sc", 1), ("sr", 1), ("tr", 1), ("tx", 8), ("ty", 8))
+    made = derive_at(DeriveAt(program, form, H200, (point,)))
+    assert isinstance(made, Derived)
+    assert [variant.parameters for variant in made.variants] == [point]
+    far = tuple((p, 32 if p == "ty" else value) for p, value in point)
+    fewer = parse(CONV, "<test>", {"C": 64, "M": 64, "W": 18, "H": 18})
+    near = derive_at(DeriveAt(fewer, form, H200, (far,)))
+    assert isinstance(near, Derived)
+    assert near.variants
+    assert all(("rp", 0) in variant.parameters for variant in near.variants)
 
 
 def test_a_parameter_of_a_few_legal_values_is_moved_as_far_as_it_must_be(device: Device) -> None:
