@@ -104,8 +104,9 @@ def recalled(
     same = [e for e in known if suited.judged_alike(e)]
     whole = suited.options.domain is None  # of narrower parameters, nobody noted which were tried
     own = [e for e in same if whole and _counts(e, place, version)]
-    slow = [e for e in known if whole and _counts(e, place, version) and _beaten(e, own)]
-    again = front_of(own)[:AGAIN]
+    best = front_of(own)
+    slow = [e for e in known if whole and _counts(e, place, version) and _beaten(e, best)]
+    again = best[:AGAIN]
     near = [
         [e for e in book.of_program(other, before) if suited.allows(e)]
         for other in nearest(book, identity, place, before)
@@ -169,9 +170,9 @@ def _counts(entry: Entry, place: Place, version: str) -> bool:
     return entry.here and entry.place == place and entry.version == version
 
 
-def _beaten(entry: Entry, own: Sequence[Entry]) -> bool:
+def _beaten(entry: Entry, best: Sequence[Entry]) -> bool:
     """True if an entry's variant was only tried on some of its groups, so that no result was
-    checked, and one of `own` that ran is much faster and needs no more memory."""
+    checked, and one on the front, `best`, is much faster and needs no more memory."""
     outcome, memory = entry.record.outcome, entry.memory_bytes
     if not isinstance(outcome, Measured) or outcome.error is not None or memory is None:
         return False
@@ -179,7 +180,7 @@ def _beaten(entry: Entry, own: Sequence[Entry]) -> bool:
         e.time_ns is not None
         and BEATEN * e.time_ns < outcome.time_ns
         and (e.memory_bytes or 0) <= memory
-        for e in own
+        for e in best
     )
 
 

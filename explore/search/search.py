@@ -26,7 +26,8 @@ from ir.core.frozen import frozen
 NEAR = 12  # of the fastest, so many are looked around
 AT_ONCE = 6  # in one round
 ENOUGH = 8  # variants that ran: from fewer nothing is learned
-SOON = 4  # in the very first round, so that a first result is there soon; of those known 1
+SOON = 4  # in the very first round, so that a first result is there soon
+KNOWN_SOON = 1  # in it, if some are known to be good
 _GOOD = math.log(2.0)  # slower than the fastest: what is like this may be faster
 _FAR = math.log(16.0)  # by rough estimates, which may be off by a factor for a whole family
 FEW = 4  # of a form, in one round, while fewer of it are known
@@ -178,7 +179,7 @@ class Search:
 
     def _soon(self, count: int) -> int:
         """The number of candidates of this round, if later ones have `count`."""
-        return count if self._rounds else min(count, 1 if self._turns.begin else SOON)
+        return count if self._rounds else min(count, KNOWN_SOON if self._turns.begin else SOON)
 
     def _from_order(self, count: int) -> list[int]:
         every = dict.fromkeys([*self._turns.order, *range(len(self._table))])

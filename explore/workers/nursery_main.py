@@ -62,10 +62,11 @@ def main(control: int, before: Mapping[str, str]) -> None:
                     return
                 birth, mine = request
                 _import_for(birth)
-                own = {k: v for k, v in os.environ.items() if before.get(k) != v}
                 child = _forked()
                 if child == 0:
-                    _begin(birth, own, mine, [asked.detach(), woken, wake, *tell.values()])
+                    set_by_modules = _changed(before, birth.environment)
+                    not_mine = [asked.detach(), woken, wake, *tell.values()]
+                    _begin(birth, set_by_modules, mine, not_mine)
                 tell[child] = os.dup(mine.told)
                 mine.close()
 
@@ -96,11 +97,19 @@ def _forked() -> int:
         return os.fork()
 
 
+def _changed(before: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables that imported modules set or changed since `before`, but for those
+    that the parent changed, too: it has them as `asked`."""
+    mine = {k: v for k, v in os.environ.items() if before.get(k) != v}
+    return {k: v for k, v in mine.items() if asked.get(k) == before.get(k)}
+
+
 def _begin(
-    birth: Birth, own: Mapping[str, str], mine: Descriptors, not_mine: list[int]
+    birth: Birth, set_by_modules: Mapping[str, str], mine: Descriptors, not_mine: list[int]
 ) -> NoReturn:
-    """Work as the requested worker in the forked process, and end the process then. `own` are the
-    environment variables that imported modules set; `not_mine` are descriptors to close first."""
+    """Work as the requested worker in the forked process, and end the process then. It has the
+    environment variables `set_by_modules` beside those asked for; `not_mine` are descriptors to
+    close first."""
     status = 1
     try:
         os.setsid()  # Ctrl-C is for the parent; one kill takes its children too
@@ -112,7 +121,7 @@ def _begin(
             os.dup2(mine.complaints, stream)
         os.close(mine.complaints)
         os.environ.clear()
-        os.environ.update({**own, **birth.environment})
+        os.environ.update({**birth.environment, **set_by_modules})
         if birth.folder is not None:
             os.chdir(birth.folder)
         os.write(mine.told, NUMBER.pack(os.getpid()))

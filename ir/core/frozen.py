@@ -12,7 +12,7 @@ An instance is pickled as its fields; whatever else it caches is computed again.
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
-from typing import Any, TypeVar, dataclass_transform
+from typing import TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ def frozen(cls: type[T]) -> type[T]:
     made = _with_fields(cls)
     compared = _getter([each.name for each in fields(made) if each.compare])  # type: ignore[arg-type]
 
-    def equal(self: T, other: object) -> Any:
+    def equal(self: T, other: object) -> object:
         if other.__class__ is not self.__class__:
             return NotImplemented
         return compared(self) == compared(other)
@@ -63,12 +63,12 @@ def _with_fields(cls: type[T]) -> type[T]:
     return made
 
 
-def _getter(names: list[str]) -> Callable[[Any], Any]:
+def _getter(names: list[str]) -> Callable[[object], object]:
     """The function that gives the fields of these names of an instance, as one value."""
     return attrgetter(*names) if names else lambda self: ()
 
 
-def _add(cls: type, name: str, method: Callable[..., Any]) -> None:
+def _add(cls: type, name: str, method: Callable[..., object]) -> None:
     """Give a class a method, unless it defines one itself."""
     if cls.__dict__.get(name) is None:
         method.__name__, method.__qualname__ = name, f"{cls.__qualname__}.{name}"

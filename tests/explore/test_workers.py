@@ -235,15 +235,18 @@ def test_a_worker_has_the_surroundings_of_its_time(
 def test_a_worker_has_the_variables_that_imported_modules_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a module sets when it is imported, as pyopencl does, stays set in workers that are forks
-    of the process that imported it, though the process that asks for them never did."""
-    module = "import os\nos.environ['CONVLIFT_OF_MODULE'] = 'set'\n"
+    """What a module sets or changes when it is imported, as pyopencl does, stays so in workers that
+    are forks of the process that imported it, though the process that asks for them never did."""
+    module = (
+        "import os\nos.environ['CONVLIFT_OF_MODULE'] = 'set'\nos.environ['PATH'] += ':/of/module'\n"
+    )
     (tmp_path / "convlift_sets_variable.py").write_text(module)
     monkeypatch.syspath_prepend(tmp_path)
-    names = ("CONVLIFT_OF_MODULE",)
+    names = ("CONVLIFT_OF_MODULE", "PATH")
     with Pool[tuple[str, ...], object](surroundings, load=import_what_sets_a_variable) as pool:
         (done,) = pool.map([names])
-    assert done.result == ({"CONVLIFT_OF_MODULE": "set"}, os.getcwd(), True)
+    found = {"CONVLIFT_OF_MODULE": "set", "PATH": os.environ["PATH"] + ":/of/module"}
+    assert done.result == (found, os.getcwd(), True)
     assert "CONVLIFT_OF_MODULE" not in os.environ
 
 
