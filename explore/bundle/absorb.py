@@ -17,10 +17,10 @@ from explore.measure.reference import largest_error
 from explore.options.options import Options
 from explore.results.records import Bounds, Failed, Record, latest
 from explore.results.run_environment import Environment
-from explore.results.store import Store
 from explore.run.run import Run, new_folder
 from explore.run.source import Source
 from explore.run.target import numbers_of, stored_profile
+from explore.run_store.store import Store
 from ir.core.frozen import frozen
 from ir.text.counted import counted
 

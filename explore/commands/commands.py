@@ -17,6 +17,7 @@ from explore.export.export_variant import demand_library_name, export, kernel_te
 from explore.export.t4_results import to_t4
 from explore.files.whole_files import write_whole
 from explore.options.units import show_bytes, show_time
+from explore.pages.report_data import Told
 from explore.report.runs_beside import REPORT, lines_beside, runs_in, write_beside
 from explore.report.summary import summary
 from explore.report.table import front_lines
@@ -43,8 +44,8 @@ def show_front(given: argparse.Namespace) -> int:
         return 0 if any(Run(each).front for each in inner) else 1
     if inner:
         raise UserError(f"{given.run} has a run for each device: name one, such as {inner[0]}")
-    run = Run(given.run)
-    records = run.records
+    told = Run(given.run).told
+    records, known = told.records, told.environment
     limits = limits_of(given.max_memory, given.max_time, given.max_error)
     found = front(records, given.over, limits)
     if not found and usable(records):
@@ -52,27 +53,25 @@ def show_front(given: argparse.Namespace) -> int:
     if given.plot is not None:
         from explore.report.plot import plot_front  # here: slow to import
 
-        known = run.environment
         plot_front(
             records,
             given.plot,
             title=f"{known.name} on {known.where}",
-            peers=run.peers,
+            peers=told.peers,
             bounds=known.bounds,
             over=given.over,
         )
     if not given.json:
-        return print_front(run, found)
-    return _front_as_json(run, found)
+        return print_front(told, found)
+    return _front_as_json(told, found)
 
 
-def _front_as_json(run: Run, found: Sequence[Record]) -> int:
+def _front_as_json(run: Told, found: Sequence[Record]) -> int:
     """Print the records of a run's front, `found`, as JSON, one object a line; other words go to
     the error output."""
     for record in found:
         print(to_line(record))
-    lost = run.lost_forms
-    for line in lost_lines(lost) if found else none_ran(run.records, lost):
+    for line in lost_lines(run.lost) if found else none_ran(run.records, run.lost):
         print(line, file=sys.stderr)
     return 0 if found else 1
 
@@ -84,24 +83,24 @@ def ran(go: Callable[[], tuple[Run, bool]], as_json: bool = False) -> int:
         run, finished = go()
     except KeyboardInterrupt:
         return INTERRUPTED
-    status = _front_as_json(run, run.front) if as_json else print_front(run, run.front)
-    told = sys.stderr if as_json else sys.stdout
-    if run.records:
-        print(f"report: {run.folder / REPORT}", file=told)
+    told, out = run.told, sys.stderr if as_json else sys.stdout
+    found = front(told.records)
+    status = _front_as_json(told, found) if as_json else print_front(told, found)
+    if told.records:
+        print(f"report: {run.folder / REPORT}", file=out)
     if not finished:
-        again = run.environment.resumed_by(run.folder)
-        print(f"the time was up; go on with `{again}`", file=told)
+        again = told.environment.resumed_by(run.folder)
+        print(f"the time was up; go on with `{again}`", file=out)
     return status
 
 
-def print_front(run: Run, found: Sequence[Record]) -> int:
+def print_front(run: Told, found: Sequence[Record]) -> int:
     """Print the front of a run, `found`, its peers, and whether its times were measured or
     predicted; returns 1 if the front is empty, else 0."""
     known = run.environment
-    lost = run.lost_forms
-    lines = none_ran(run.records, lost)
+    lines = none_ran(run.records, run.lost)
     if found:
-        lines = [*front_lines(found, known.bounds, console_width()), *lost_lines(lost)]
+        lines = [*front_lines(found, known.bounds, console_width()), *lost_lines(run.lost)]
     lines += [_beside(peer, found) for peer in run.peers]
     lines += told_of_times(run.records, known.bounds)
     if known.options.get("profile"):
@@ -235,20 +234,18 @@ def _constraints(run: Run, record: Record) -> list[str]:
 def report(given: argparse.Namespace) -> int:
     """Run `explore report RUN`: write the HTML report of a run, or of those of several devices side
     by side; returns the exit status."""
-    from explore.pages.report import page, write_report  # here: slow to import
-    from explore.pages.report_data import Told
+    from explore.pages.report import page  # here: slow to import
 
     if runs_in(given.run):
         print(write_beside(given.run, given.out or given.run / REPORT))
         return 0
 
-    run = Run(given.run)
-    parts = run.records, run.environment, run.peers, run.lost_forms
+    told = Run(given.run).told
     if str(given.out) == "-":
-        print(page(Told(*parts, folder=str(given.run))), end="")
+        print(page(told), end="")
         return 0
     file = given.out or Path(given.run) / REPORT
-    write_report(file, *parts, str(given.run))
+    write_whole(file, page(told))
     print(file)
     return 0
 

@@ -9,11 +9,11 @@ from explore.measure.reference_worker import reference_in_time
 from explore.options.options import Options, peer_named
 from explore.peers.peers import duel
 from explore.results.front import pick
-from explore.results.store import Store
 from explore.run.source import Source
 from explore.run.target import device_of
 from explore.run.trusted_plans import TrustedPlans
 from explore.run.worker_pools import device_pool
+from explore.run_store.store import Store
 from ir.errors import UserError
 
 

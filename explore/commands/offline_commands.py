@@ -101,7 +101,7 @@ def absorbed(given: argparse.Namespace) -> int:
 
     found = absorb(given.run, given.file, given.out)
     print("\n".join(found.lines))
-    status = print_front(found.run, found.run.front)
+    status = print_front(found.run.told, found.run.front)
     print(f"the run: {found.run.folder}; on the device itself, or with --board, it goes on by")
     print(f"explore resume {found.run.folder}")
     return status

@@ -5,7 +5,7 @@ import io
 from collections.abc import Sequence
 
 from explore.results.code_totals import DONE, code_totals
-from explore.results.record_json import to_json
+from explore.results.record_json import facts_json
 from explore.results.records import Record, latest
 
 _FIRST = ("id", "family", "form", "stored", "status", "stage", "reason", "time_ns", "spread")
@@ -26,7 +26,7 @@ def to_csv(records: Sequence[Record]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*_FIRST, *(f"parameter {name}" for name in names), *_REST, *_COMPILED])
     for record in found:
-        fields = {**to_json(record), "stored": " ".join(record.variant.stored)}
+        fields = {**facts_json(record), "stored": " ".join(record.variant.stored)}
         parameters = dict(record.variant.parameters)
         fields |= _compiled(record)
         cells = [*(fields[f] for f in _FIRST), *(parameters.get(n) for n in names)]

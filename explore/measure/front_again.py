@@ -17,7 +17,7 @@ from explore.options.units import show_time
 from explore.results.front import front, usable
 from explore.results.pace import SLOW, clock_ns, slower_words
 from explore.results.records import NOISY, Failed, Measured, Record, latest
-from explore.results.store import Store
+from explore.run_store.store import Store
 from explore.workers.workers import Workers
 from ir.core.frozen import frozen
 from ir.text.counted import counted

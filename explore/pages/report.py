@@ -11,10 +11,8 @@ import re
 import zlib
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 
 from explore.files.shipped_text import shipped_text
-from explore.files.whole_files import write_whole
 from explore.pages.report_data import Told
 from explore.results.lost_forms import LostForm
 from explore.results.records import Peer, Record
@@ -22,19 +20,6 @@ from explore.results.run_environment import Environment
 
 PACKAGE = "explore.pages"
 SCRIPTS = ("variants.js", "tiling.js", "live.js", "report.js")
-
-
-def write_report(
-    file: Path,
-    records: Sequence[Record],
-    environment: Environment,
-    peers: Sequence[Peer] = (),
-    lost: Sequence[LostForm] = (),
-    folder: str = "RUN",
-) -> None:
-    """Write the report of a run to a file, which appears complete or not at all; `folder` is the
-    run's folder as the commands that the report shows name it."""
-    write_whole(file, report(records, environment, peers, lost, folder=folder))
 
 
 def report(

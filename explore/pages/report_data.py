@@ -14,7 +14,7 @@ from explore.report.traffic_against_bounds import bound_of, dataflow_traffic, le
 from explore.results.code_totals import code_totals
 from explore.results.front import front
 from explore.results.lost_forms import LostForm
-from explore.results.record_json import launch_json, step_json, to_json
+from explore.results.record_json import facts_json, launch_json, step_json
 from explore.results.records import (
     STAGES,
     Bounds,
@@ -163,7 +163,7 @@ def _lost(form: LostForm) -> dict[str, str]:
 
 
 def _summary(record: Record, bounds: Bounds) -> dict[str, Any]:
-    fields = to_json(record)
+    fields = facts_json(record)
     parameters = " ".join(f"{name}={value}" for name, value in fields["parameters"].items())
     short = {name: fields[name] for name in _SUMMARY}
     return {
@@ -197,7 +197,7 @@ def _details(found: Sequence[Record]) -> dict[str, Any]:
     best = {record.variant.id for record in front(found)}
     variants = []
     for record in found:
-        fields = to_json(record)
+        fields = facts_json(record)
         variant, plan = record.variant, record.variant.plan
         variants.append(
             {name: fields[name] for name in _DETAILS}

@@ -14,7 +14,7 @@ from explore.peers.rival import Rival, Timed, timed
 from explore.results.front import pick, usable
 from explore.results.pace import Level, Reading
 from explore.results.records import Failed, Peer, Record
-from explore.results.store import Store
+from explore.run_store.store import Store
 from explore.workers.pool import Pool
 from explore.workers.workers import Workers
 from ir.core.frozen import frozen

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from explore.results.guarded_database import MOST_BYTES
+from explore.run_store.guarded_database import MOST_BYTES
 from ir.errors import UserError
 
 T = TypeVar("T")

@@ -21,7 +21,7 @@ from explore.record_book.entries import (
 from explore.record_book.program_identity import identity_of
 from explore.record_book.record_book import RecordBook
 from explore.results.records import Predicted, latest
-from explore.results.store import Store
+from explore.run_store.store import Store
 from ir.errors import UserError
 from ir.parse import parse
 from ir.text.show import show

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from explore.report.side_by_side import Side, side_lines, write_sides
-from explore.results.guarded_database import FILE
-from explore.results.store import Store
+from explore.run_store.guarded_database import FILE
+from explore.run_store.store import Store
 
 REPORT = "report.html"
 

@@ -1,1 +1,1 @@
-"""The data kept of a run: options, records, the store, the front."""
+"""The data kept of a run: its environment, outcomes, times and front."""

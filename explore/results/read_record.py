@@ -91,7 +91,7 @@ def _variant(fields: Fields) -> Variant:
         form=fields.matching("form", FORM, "the words of a form"),
         traits=tuple(e.matching("value", TRAIT, "a trait") for e in _list(fields, "traits")),
         tile=fields.maybe("tile", lambda n: fields.whole(n, least=1, most=SOME)),
-        derivation=tuple(map(_step, fields.objects("derivation", most=STEPS))),
+        derivation=steps_from(fields, "derivation"),
         plan=plan_from(fields) if any(fields.each("kernels", most=FEW)) else None,
         flops=fields.maybe("flops", fields.whole),
         traffic_bytes=fields.maybe("traffic_bytes", fields.whole),
@@ -106,6 +106,11 @@ def _variant(fields: Fields) -> Variant:
 def _list(fields: Fields, name: str) -> list[Fields]:
     """The entries of the list `name`; none if it is missing, as in runs of older versions."""
     return [] if fields.values.get(name) is None else list(fields.each(name, most=FEW))
+
+
+def steps_from(fields: Fields, name: str) -> tuple[Step, ...]:
+    """The steps of a derivation in the list `name`."""
+    return tuple(map(_step, fields.objects(name, most=STEPS)))
 
 
 def _step(fields: Fields) -> Step:

@@ -31,6 +31,12 @@ def to_line(record: Record) -> str:
 def to_json(record: Record) -> Json:
     """The record as a JSON object, with the fields that `--json` prints; null for a field without a
     value."""
+    steps = [step_json(step) for step in record.variant.derivation]
+    return {**facts_json(record), "derivation": steps}
+
+
+def facts_json(record: Record) -> Json:
+    """The record as a JSON object, without the steps of its derivation."""
     plan = record.variant.plan
     return {
         **_variant_json(record.variant),
@@ -70,7 +76,6 @@ def _variant_json(variant: Variant) -> Json:
         "form": variant.form,
         "traits": list(variant.traits),
         "tile": variant.tile,
-        "derivation": [step_json(step) for step in variant.derivation],
         "flops": variant.flops,
         "traffic_bytes": variant.traffic_bytes,
         "chip_bytes": variant.chip_bytes,

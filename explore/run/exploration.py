@@ -18,7 +18,6 @@ from explore.record_book.recalled import Recalled
 from explore.report.progress import Watch
 from explore.results.lost_forms import LostForm
 from explore.results.records import Failed, Record, latest
-from explore.results.store import Store
 from explore.run.bench import Bench
 from explore.run.book_keeping import BookKeeping
 from explore.run.candidates import Candidates, candidates
@@ -28,6 +27,7 @@ from explore.run.round_builds import RoundBuilds
 from explore.run.run_clock import RunClock
 from explore.run.target import Target
 from explore.run.trusted_plans import TrustedPlans
+from explore.run_store.store import Store
 from explore.search.rounds import Rounds
 from explore.space.derivations import Derivations
 from explore.space.rough_cost import predicted

@@ -7,9 +7,9 @@ from codegen.plan import Plan
 from explore.report.pace_watch import PaceWatch
 from explore.report.progress import Watch
 from explore.results.records import Failed, Measured, Outcome, Record, Variant
-from explore.results.store import Store
 from explore.run.book_keeping import BookKeeping
 from explore.run.run_clock import RunClock
+from explore.run_store.store import Store
 
 HOPELESS = 2.0  # times slower than the best known for its memory: not worth more runs
 

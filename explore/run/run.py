@@ -27,11 +27,9 @@ from explore.record_book.recalled import Recalled
 from explore.report.progress import Watch
 from explore.report.run_html import run_html, summary_line
 from explore.results.front import Limits, by_id, front, pick
-from explore.results.guarded_database import FILE as DATABASE
 from explore.results.lost_forms import LostForm
 from explore.results.records import Bounds, Peer, Record, latest
 from explore.results.run_environment import Environment
-from explore.results.store import Store
 from explore.results.version import version
 from explore.run.book_keeping import BookKeeping, Records, book_again, book_of
 from explore.run.exploration import Exploration
@@ -40,6 +38,8 @@ from explore.run.source import Source
 from explore.run.target import Devices, Target, numbers_of, target_again, tried
 from explore.run.trusted_plans import TrustedPlans
 from explore.run.worker_pools import Here, Knowing
+from explore.run_store.guarded_database import FILE as DATABASE
+from explore.run_store.store import Store
 from explore.workers.hands import Hands
 from ir.core.frozen import frozen
 from ir.core.nodes import Program
@@ -69,6 +69,12 @@ class Run:
     def stored(self) -> bool:
         """True if the folder holds a run."""
         return (self.folder / DATABASE).exists()
+
+    @property
+    def told(self) -> Told:
+        """All that a report shows of the run, read at once."""
+        with Store.read(self.folder) as store:
+            return _told(store)
 
     @property
     def records(self) -> list[Record]:

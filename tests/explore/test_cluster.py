@@ -21,11 +21,11 @@ from explore.cluster.cluster import LOOPBACK, joined
 from explore.cluster.cluster_pool import ClusterPool
 from explore.cluster.on_worker import PREFIX, Recipe, do, owned_by
 from explore.options.options import Options
-from explore.results.guarded_database import FILE
 from explore.results.records import Failed, Measured, Record
 from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import target_of
+from explore.run_store.guarded_database import FILE
 from ir.errors import UserError
 
 TEXT = """tiny(const weights : [[float]K]M, xs : [float]N) =

@@ -13,8 +13,8 @@ from codegen.binaries.cache_folder import cache_folder
 from codegen.plan import Plan
 from codegen.runtime.devices import Device
 from codegen.runtime.session import open_device
-from explore.results.guarded_database import FILE
 from explore.run.run import Run
+from explore.run_store.guarded_database import FILE
 from tests.support.attacked_runs import attack
 from tests.support.corruptions import KINDS, MARK, Corruption, corruptions
 

@@ -24,7 +24,7 @@ from explore.report.table import front_lines
 from explore.results.front import front
 from explore.results.kernel_code import KernelCode
 from explore.results.records import Failed, Measured, Predicted, Record, Variant
-from explore.results.store import Store
+from explore.run_store.store import Store
 from explore.search.replay import Replay, compare
 from explore.search.variant_rows import kernel_table, strata
 from ir.errors import UserError

@@ -31,11 +31,11 @@ from explore.measure.reference_file import hash_of, load_reference, stored_refer
 from explore.measure.reference_worker import reference_in_time
 from explore.options.options import Options
 from explore.results.records import Failed, Measured, Record
-from explore.results.store import Store
 from explore.run import worker_pools
 from explore.run.run import Run, start
 from explore.run.source import Source
 from explore.run.target import Target, profile_of
+from explore.run_store.store import Store
 from explore.space.derive_form import Derived, Inapplicable, derive
 from explore.space.forms_to_derive import Derive
 from explore.workers.pool import Pool

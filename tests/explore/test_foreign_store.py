@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from explore.results.guarded_database import FILE
-from explore.results.store import Store
+from explore.run_store.guarded_database import FILE
+from explore.run_store.store import Store
 from ir.errors import UserError
 from tests.support.sample_runs import ENVIRONMENT, PEERS, sample_run
 
@@ -161,8 +161,9 @@ DETAILS: Mapping[str, Callable[[bytes], bytes]] = {
     "a text": put("build_ns", "much"),
     "an infinite run": put("runs_ns", [1e400]),
     "a yes": put("build_ns", True),
-    "no list": put("derivation", 7),
-    "a step without a law": put("derivation", [{"place": "top", "term": "x"}]),
+    "another derivation": put("derivation", 7),
+    "a derivation of no number": put("derivation", []),
+    "a derivation beyond all numbers": put("derivation", 1 << 80),
     "another role": changed(lambda v: v["buffers"][0].update(role="host")),
     "a name with a quote": changed(lambda v: v["buffers"][0].update(name='a"; system("x')),
     "no buffer's name": changed(lambda v: v["kernels"][0].update(arguments=["secret"])),
@@ -183,6 +184,26 @@ def test_details_that_no_run_has_are_told(run: Path, name: str) -> None:
         seq, blob = connection.execute(f"SELECT seq, details {row}").fetchone()
         values = [DETAILS[name](blob), seq]
         connection.execute("UPDATE outcome SET details = ? WHERE seq = ?", values)
+    with pytest.raises(UserError, match=r"run.sqlite is damaged: what it says of"):
+        read_all(run)
+
+
+STEPS: Mapping[str, object] = {
+    "no bytes": "much",
+    "cut off": zlib.compress(b'{"steps": []}')[:-3],
+    "no object": zlib.compress(b"[]"),
+    "no list": zlib.compress(b'{"steps": 7}'),
+    "a step without a law": zlib.compress(b'{"steps": [{"place": "top", "term": "x"}]}'),
+    "half a pair": zlib.compress(b'{"steps": [{"law": "\\ud800", "place": "", "term": ""}]}'),
+    "no text": zlib.compress(b"\xff"),
+    "a bomb": zlib.compress(b'"' + b"x" * (1 << 26)),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_derivations_that_no_run_has_are_told(run: Path, name: str) -> None:
+    with closing(sqlite3.connect(run / FILE)) as connection, connection:
+        connection.execute("UPDATE derivation SET steps = ?", [STEPS[name]])
     with pytest.raises(UserError, match=r"run.sqlite is damaged: what it says of"):
         read_all(run)
 

@@ -21,7 +21,7 @@ from explore.results.pace import Reading
 from explore.results.read_record import from_line
 from explore.results.record_json import to_json, to_line
 from explore.results.records import Failed, Measured, Predicted, Record, Variant
-from explore.results.store import Store
+from explore.run_store.store import Store
 from explore.workers.done import Done
 from ir.errors import UserError
 from tests.support.sample_runs import ENVIRONMENT, sample_run, variant

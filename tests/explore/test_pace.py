@@ -14,7 +14,6 @@ from explore.measure.back_to_back import readings
 from explore.measure.yardstick import MOST, Yardstick
 from explore.report.pace_watch import PaceWatch
 from explore.report.summary import pace_words
-from explore.results.guarded_database import FILE
 from explore.results.pace import (
     Level,
     Reading,
@@ -28,8 +27,9 @@ from explore.results.pace import (
     usual_ns,
 )
 from explore.results.records import Bounds, Failed, Measured, Peer, Record, kernels_of
-from explore.results.store import Store
 from explore.run.run import Run
+from explore.run_store.guarded_database import FILE
+from explore.run_store.store import Store
 from tests.support.sample_runs import ENVIRONMENT, variant
 
 YARD = 3e6  # nanoseconds of the yardstick on a quiet machine

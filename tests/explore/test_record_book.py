@@ -39,12 +39,12 @@ from explore.record_book.record_book import RecordBook
 from explore.record_book.suited import Suited
 from explore.record_book.told_of_records import listed
 from explore.results.records import Failed, Measured, Record
-from explore.results.store import Store
 from explore.results.version import version
 from explore.run.book_keeping import place_of, subject_of, suited_to
 from explore.run.compiled_variant import Compiled
 from explore.run.run import Run
 from explore.run.target import profile_of, target_of
+from explore.run_store.store import Store
 from explore.space.derive_at import DeriveAt, derive_at
 from explore.space.derive_form import Derived, derive
 from explore.space.forms_to_derive import Derive

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from explore.pages.report import report, write_report
+from explore.pages.report import report
 from explore.pages.report_data import best_so_far, failures
 from explore.pages.shared_lines import SharedLines
 from explore.report.palette import colours, markers
@@ -309,13 +309,6 @@ def test_a_run_in_which_nothing_ran_still_has_a_report(browser: str, tmp_path: P
 def test_predictions_are_said_to_be_predictions(browser: str, tmp_path: Path) -> None:
     shown = page(browser, report(sample_run(50, predicted=True), ENVIRONMENT), tmp_path)
     assert "nothing was run on this device" in shown
-
-
-def test_a_report_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    write_report(tmp_path / "report.html", RECORDS, ENVIRONMENT)
-    assert [f.name for f in tmp_path.iterdir()] == ["report.html"]
-    with pytest.raises(UserError, match="cannot write"):
-        write_report(tmp_path / "no" / "report.html", RECORDS, ENVIRONMENT)
 
 
 def test_the_same_run_has_the_same_report() -> None:

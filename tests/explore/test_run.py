@@ -43,13 +43,13 @@ from explore.measure.reference_file import stored_reference
 from explore.options.options import POOL, Options
 from explore.options.units import show_bytes
 from explore.report.traffic_against_bounds import dataflow_traffic, least_traffic
-from explore.results.guarded_database import FILE
 from explore.results.records import Failed, Measured, Record
-from explore.results.store import Store
 from explore.run.book_keeping import book_again
 from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import Target, profile_of
+from explore.run_store.guarded_database import FILE
+from explore.run_store.store import Store
 from explore.space.derive_form import Derived, derive
 from explore.space.forms_to_derive import Derive, tasks
 from ir.errors import UserError

@@ -11,7 +11,7 @@ from explore.__main__ import main
 from explore.report.run_difference import difference, told
 from explore.results.front import front
 from explore.results.records import Failed, Measured, Record
-from explore.results.store import Store
+from explore.run_store.store import Store
 from tests.support.sample_runs import ENVIRONMENT, sample_run
 
 RECORDS = sample_run(60)

@@ -8,11 +8,11 @@ import pytest
 
 from codegen.runtime.devices import Device
 from explore.options.options import Options
-from explore.results.guarded_database import FILE
 from explore.results.records import Measured, Record, kernels_of
 from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import Target, profile_of
+from explore.run_store.guarded_database import FILE
 from tests.support.agreement import EXAMPLES, SMALL
 
 VARIANTS = 14  # enough for the search to be guided by the times of kernels

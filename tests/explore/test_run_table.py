@@ -11,7 +11,7 @@ import pytest
 from explore.__main__ import main
 from explore.commands.run_table import KEYS
 from explore.results.records import Failed, Measured, latest
-from explore.results.store import Store
+from explore.run_store.store import Store
 from tests.support.sample_runs import ENVIRONMENT, sample_run
 
 RECORDS = latest(sample_run(120, seed=5))

@@ -14,16 +14,18 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from explore.report.time_notes import told_of_times
 from explore.results.front import front
-from explore.results.guarded_database import FILE
 from explore.results.records import Measured, Peer
-from explore.results.store import Store
 from explore.results.version import sources_hash, version
+from explore.run_store.guarded_database import FILE
+from explore.run_store.store import Store
 from ir.errors import UserError
+from tests.support.changed_runs import change_details, sql
 from tests.support.sample_runs import ENVIRONMENT, sample_run
 
 RECORDS = sample_run(120)
@@ -235,16 +237,16 @@ def test_a_file_where_the_folder_should_be_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [3, 4])
 def test_a_run_of_an_older_format_is_read_by_the_clock_that_it_had(run: Path, version: int) -> None:
-    new = ("clock", "yardstick_ns", "slowdown", "device_ns")
-    with sqlite3.connect(run / FILE) as connection:
-        connection.execute(f"PRAGMA user_version = {version}")
-        if version == 3:
-            connection.execute("DROP TABLE lost_form")
-        for seq, blob in connection.execute("SELECT seq, details FROM outcome").fetchall():
-            details = json.loads(zlib.decompress(blob))
-            older = {name: value for name, value in details.items() if name not in new}
-            packed = zlib.compress(json.dumps(older).encode())
-            connection.execute("UPDATE outcome SET details = ? WHERE seq = ?", [packed, seq])
+    with_steps_in_outcomes(run)
+
+    def older(details: dict[str, Any]) -> None:
+        for name in ("clock", "yardstick_ns", "slowdown", "device_ns"):
+            details.pop(name, None)
+
+    change_details(run, older)
+    sql(run, f"PRAGMA user_version = {version}")
+    if version == 3:
+        sql(run, "DROP TABLE lost_form")
     with Store.read(run) as store:
         found = store.records()
         assert store.lost_forms() == []
@@ -255,8 +257,42 @@ def test_a_run_of_an_older_format_is_read_by_the_clock_that_it_had(run: Path, ve
     assert told == "times are sums of device times: an older version measured them"
 
 
+def with_steps_in_outcomes(run: Path) -> None:
+    """Rewrite a run in format 5, in which each outcome has the steps of its derivation."""
+    with sqlite3.connect(run / FILE) as connection:
+        stored = connection.execute("SELECT number, steps FROM derivation").fetchall()
+    steps = {number: json.loads(zlib.decompress(blob))["steps"] for number, blob in stored}
+    change_details(run, lambda d: d.update(derivation=steps[d["derivation"]]))
+    sql(run, "DROP TABLE derivation", "PRAGMA user_version = 5")
+
+
+def test_a_run_whose_outcomes_have_their_derivations_is_read(run: Path) -> None:
+    with_steps_in_outcomes(run)
+    with Store.read(run) as store:
+        assert store.records() == RECORDS
+
+
+def test_variants_of_a_form_share_their_stored_derivation(run: Path) -> None:
+    derivations = {record.variant.derivation for record in RECORDS}
+    assert len(derivations) < len(RECORDS)
+    with sqlite3.connect(run / FILE) as connection:
+        ((stored,),) = connection.execute("SELECT count(*) FROM derivation").fetchall()
+    assert stored == len(derivations)
+
+
+def test_a_derivation_of_a_transaction_that_failed_is_stored_by_the_next(tmp_path: Path) -> None:
+    first, *rest = RECORDS
+    broken = replace(first, elapsed_s=float("nan"))  # which SQLite refuses
+    with Store.create(tmp_path / "run", ENVIRONMENT) as store:
+        with pytest.raises(UserError, match="elapsed_s"):
+            store.append([rest[0], broken])
+        store.append([first])
+    with Store.read(tmp_path / "run") as store:
+        assert store.records() == [first]
+
+
 def test_a_newer_format_is_not_guessed_at(run: Path) -> None:
     with sqlite3.connect(run / FILE) as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(UserError, match="has format 99, this version reads 3, 4 and 5"):
+    with pytest.raises(UserError, match="has format 99, this version reads 3, 4, 5 and 6"):
         Store.read(run)

@@ -10,12 +10,12 @@ import pytest
 from codegen.runtime.devices import Device
 from explore.__main__ import main
 from explore.options.options import Options
-from explore.results.guarded_database import FILE
 from explore.results.records import Record
 from explore.run.run import Run, start
 from explore.run.source import Source
 from explore.run.target import Target, profile_of, stored_profile
 from explore.run.trusted_plans import TrustedPlans
+from explore.run_store.guarded_database import FILE
 from ir.errors import UserError
 from tests.support.changed_runs import (
     PLANTED,

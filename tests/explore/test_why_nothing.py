@@ -24,10 +24,10 @@ from explore.options.options import Options
 from explore.report.why_nothing import no_candidate, none_ran
 from explore.results.lost_forms import LostForm
 from explore.results.records import Failed, Measured, Record
-from explore.results.store import Store
 from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import Target
+from explore.run_store.store import Store
 from explore.space.derive_form import Derived, Inapplicable
 from explore.space.forms_to_derive import Derive
 from ir.dependence.needed_elements import dependence

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from codegen.binaries.cache_folder import cache_folder
 from explore.__main__ import main
-from explore.results.guarded_database import FILE
 from explore.run.run import Run
+from explore.run_store.guarded_database import FILE
 from ir.errors import Unsupported, UserError
 from tests.support.corruptions import MARK, Corruption
 

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from explore.results.guarded_database import FILE
+from explore.run_store.guarded_database import FILE
 
 PLANTED = "printed by a planted kernel"
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from explore.results.guarded_database import COLUMNS, FILE
+from explore.run_store.guarded_database import COLUMNS, FILE
 from tests.support.changed_runs import change_details, change_environment
 
 MARK = "a planted kernel was built"
@@ -123,6 +123,9 @@ def other_rows(dice: random.Random, folder: Path, outside: Path) -> None:
             f"DELETE FROM outcome WHERE {_some(dice)}",
             "DELETE FROM outcome",
             "DELETE FROM environment",
+            "DELETE FROM derivation",
+            "UPDATE derivation SET steps = x'00'",
+            "UPDATE derivation SET number = number + 1",
             "INSERT INTO environment SELECT json FROM environment",
             "INSERT INTO environment VALUES ('{}')",
             "INSERT INTO peer VALUES (x'00')",
@@ -148,6 +151,7 @@ def other_schema(dice: random.Random, folder: Path, outside: Path) -> None:
             "PRAGMA journal_mode = WAL",
             "DROP TABLE peer",
             "DROP TABLE lost_form",
+            "DROP TABLE derivation",
         ]
     )
     _execute(folder, statement, [])

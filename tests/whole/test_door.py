@@ -14,7 +14,7 @@ import convlift
 import explore.api
 from codegen.runtime.session import Device
 from explore.results.front import front
-from explore.results.store import Store
+from explore.run_store.store import Store
 from ir.errors import UserError
 from tests.support.sample_runs import ENVIRONMENT, sample_run
 

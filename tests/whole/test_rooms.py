@@ -70,7 +70,7 @@ def test_the_contract_holds(house: Path) -> None:
         ("rewrites/nest/spine.py", "from rewrites.kernels import naive", "Rooms of rewrites"),
         ("constraints/devices.py", "from constraints import report", "Rooms of constraints"),
         ("codegen/index/index.py", "from codegen.tree import statements", "Rooms of codegen"),
-        ("explore/results/store.py", "from explore.run import run", "Rooms of explore"),
+        ("explore/run_store/store.py", "from explore.run import run", "Rooms of explore"),
         (
             "ir/elaborate/recursion.py",
             "import typing\nif typing.TYPE_CHECKING:\n    from ir.elaborate import elaborator",

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 Fields: TypeAlias = Mapping[str, Any]
 
-NEWEST = 5
+NEWEST = 6
 
 
 def _from_3(fields: Fields) -> Fields:
@@ -26,9 +26,19 @@ def _from_4(fields: Fields) -> Fields:
     return {**fields, "clock": clock, "yardstick_ns": None, "slowdown": 1.0}
 
 
-_STEPS: Mapping[int, Callable[[Fields], Fields]] = {3: _from_3, 4: _from_4}
+def _from_5(fields: Fields) -> Fields:
+    """The fields of an outcome of format 5 as format 6 stores them: the same, but that format 5
+    has the steps of a derivation in each outcome, and format 6 their number."""
+    return fields
+
+
+_STEPS: Mapping[int, Callable[[Fields], Fields]] = {3: _from_3, 4: _from_4, 5: _from_5}
 READ = (*_STEPS, NEWEST)  # the formats that can be read
-ABSENT: Mapping[int, frozenset[str]] = {3: frozenset({"lost_form"})}  # tables, by format
+ABSENT: Mapping[int, frozenset[str]] = {  # tables, by format
+    3: frozenset({"lost_form", "derivation"}),
+    4: frozenset({"derivation"}),
+    5: frozenset({"derivation"}),
+}
 
 
 def brought_up(fields: Fields, version: int) -> dict[str, Any]:

@@ -15,8 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from explore.files.folder_lock import Lock
-from explore.options.stored_fields import TEXT, Damaged, loaded
-from explore.results.guarded_database import (
+from explore.options.stored_fields import Damaged, Fields, loaded
+from explore.results.lost_forms import LostForm, lost_form_from
+from explore.results.pace import at_usual_pace, highest_peak, peers_at_pace, usual_of
+from explore.results.read_environment import environment_from
+from explore.results.read_record import from_json, peer_from
+from explore.results.record_json import facts_json
+from explore.results.records import Peer, Record
+from explore.results.run_environment import Environment, why_not_comparable
+from explore.run_store.guarded_database import (
     COLUMNS,
     FILE,
     connect,
@@ -24,14 +31,9 @@ from explore.results.guarded_database import (
     demand_our_tables,
     demand_run,
 )
-from explore.results.lost_forms import LostForm, lost_form_from
-from explore.results.older_runs import ABSENT, NEWEST, brought_up
-from explore.results.pace import at_usual_pace, highest_peak, peers_at_pace, usual_of
-from explore.results.read_environment import environment_from
-from explore.results.read_record import from_json, peer_from
-from explore.results.record_json import to_json
-from explore.results.records import Peer, Record
-from explore.results.run_environment import Environment, why_not_comparable
+from explore.run_store.older_runs import ABSENT, NEWEST, brought_up
+from explore.run_store.packed_text import packed, unpacked
+from explore.run_store.stored_derivations import StoredDerivations
 from ir.errors import UserError
 
 
@@ -44,7 +46,8 @@ class Store:
         self._connection = connection
         self._lock = lock
         self._format = NEWEST
-        self._known: dict[tuple[Any, ...], Record] = {}  # rows that were read before
+        self._derivations = StoredDerivations(connection)
+        self._known: dict[tuple[Any, ...], Record] = {}  # rows that were written or read before
 
     @staticmethod
     def create(folder: Path, environment: Environment) -> "Store":
@@ -117,11 +120,12 @@ class Store:
 
     def append(self, records: Iterable[Record]) -> None:
         """Store records, durable on return; each replaces the one of the same variant and round."""
-        rows = [_row(record) for record in records]
         marks = ", ".join("?" * (len(COLUMNS) + 1))
         sql = f"INSERT OR REPLACE INTO outcome ({', '.join(COLUMNS)}, details) VALUES ({marks})"
-        with _told(self.folder), self._connection:
-            self._connection.executemany(sql, rows)
+        with self._writing():
+            stored = {self._row(record): record for record in records}
+            self._connection.executemany(sql, stored)
+        self._known.update(stored)
 
     def records(self) -> list[Record]:
         """All records in the order in which they came, those of earlier rounds included; times are
@@ -136,19 +140,52 @@ class Store:
             now for was, now in zip(before, at_usual_pace(before), strict=True) if was != now
         ]
         sql = "UPDATE outcome SET time_ns = ?, details = ? WHERE id = ? AND round = ?"
-        rows = (dict(zip((*COLUMNS, "details"), _row(r), strict=True)) for r in changed)
-        values = [[row[c] for c in ("time_ns", "details", "id", "round")] for row in rows]
-        with _told(self.folder), self._connection:
+        with self._writing():
+            stored = {self._row(record): record for record in changed}
+            rows = (dict(zip((*COLUMNS, "details"), row, strict=True)) for row in stored)
+            values = [[row[c] for c in ("time_ns", "details", "id", "round")] for row in rows]
             self._connection.executemany(sql, values)
+        self._known.update(stored)
 
     def _as_stored(self) -> list[Record]:
         """The records with the times that the file has for them; each row is parsed only once."""
         sql = f"SELECT {', '.join(COLUMNS)}, details FROM outcome ORDER BY seq"
         with _told(self.folder):
             rows = self._connection.execute(sql).fetchall()
-        known = self._known
-        self._known = {r: known.get(r) or _record(r, self.folder, self._format) for r in rows}
+            known = self._known
+            self._known = {row: known.get(row) or self._record(row) for row in rows}
         return list(self._known.values())
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """A transaction in which records are stored, and derivations that they are the first to
+        have; if it fails, none of them is remembered."""
+        try:
+            with _told(self.folder), self._connection:
+                yield
+        except BaseException:
+            self._derivations = StoredDerivations(self._connection)
+            raise
+
+    def _row(self, record: Record) -> tuple[Any, ...]:
+        """The row of a record, in a transaction: its derivation may be stored, too."""
+        fields = facts_json(record)
+        fields["derivation"] = self._derivations.number(record.variant.derivation)
+        columns = [fields.pop(name) for name in COLUMNS]
+        columns[COLUMNS.index("parameters")] = json.dumps(columns[COLUMNS.index("parameters")])
+        return (*columns, packed(json.dumps(fields, allow_nan=False)))
+
+    def _record(self, row: tuple[Any, ...]) -> Record:
+        fields = dict(zip(COLUMNS, row[:-1], strict=True))
+        with _readable(self.folder, f"what it says of {ascii(fields['id'])[:60]} is no outcome"):
+            fields["parameters"] = loaded(fields["parameters"], "parameters").values
+            details = loaded(unpacked(row[-1], "details"), "details").values
+            stored = brought_up({**details, **fields}, self._format)
+            if self._format < NEWEST:
+                return from_json(stored)
+            steps = self._derivations.steps(Fields(stored, "outcome").whole("derivation"))
+            found = from_json({**stored, "derivation": []})
+            return replace(found, variant=replace(found.variant, derivation=steps))
 
     def add_peers(self, peers: Sequence[Peer]) -> None:
         """Store the measurements of peers; the last one of each counts."""
@@ -218,36 +255,6 @@ def _holds_outcomes(folder: Path) -> bool:
         tables = "SELECT count(*) FROM sqlite_master WHERE name = 'outcome'"
         (there,) = connection.execute(tables).fetchone()
         return not there or bool(connection.execute("SELECT 1 FROM outcome LIMIT 1").fetchone())
-
-
-def _row(record: Record) -> list[Any]:
-    fields = to_json(record)
-    columns = [fields.pop(name) for name in COLUMNS]
-    columns[COLUMNS.index("parameters")] = json.dumps(columns[COLUMNS.index("parameters")])
-    return [*columns, zlib.compress(json.dumps(fields, allow_nan=False).encode(), 3)]
-
-
-def _record(row: tuple[Any, ...], folder: Path, version: int) -> Record:
-    fields = dict(zip(COLUMNS, row[:-1], strict=True))
-    with _readable(folder, f"what it says of {ascii(fields['id'])[:60]} is no outcome"):
-        fields["parameters"] = loaded(fields["parameters"], "parameters").values
-        stored = {**loaded(_details(row[-1]), "details").values, **fields}
-        return from_json(brought_up(stored, version))
-
-
-def _details(blob: object) -> str:
-    """The text that was stored compressed as these bytes; Damaged if they are anything else, or a
-    text too long for a variant's details."""
-    if not isinstance(blob, bytes):
-        raise Damaged(f"details: expected bytes, found {type(blob).__name__}")
-    out = zlib.decompressobj()
-    text = out.decompress(blob, 4 * TEXT)
-    if out.unconsumed_tail or not out.eof:
-        raise Damaged(
-            f"details: expected a compressed text of at most {4 * TEXT} bytes, "
-            f"found {'a longer one' if out.unconsumed_tail else 'one that is cut off'}"
-        )
-    return text.decode()
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from explore.files.own_folder import OwnFolder
-from explore.results.older_runs import ABSENT, NEWEST, READ
+from explore.run_store.older_runs import ABSENT, NEWEST, READ
 from ir.errors import UserError
 
 FILE = "run.sqlite"
@@ -34,6 +34,7 @@ TABLES = {
 )""",
     "peer": "CREATE TABLE peer (json TEXT NOT NULL)",
     "lost_form": "CREATE TABLE lost_form (json TEXT NOT NULL)",
+    "derivation": "CREATE TABLE derivation (number INTEGER PRIMARY KEY, steps BLOB NOT NULL)",
 }
 INDEX = ("sqlite_autoindex_outcome_1", None)  # of its UNIQUE
 

@@ -1,0 +1,27 @@
+"""Long texts in the file of a run: compressed, and of a bounded length when they are read."""
+
+import zlib
+
+from explore.options.stored_fields import TEXT, Damaged
+
+MOST = 4 * TEXT  # characters
+
+
+def packed(text: str) -> bytes:
+    """The text as compressed bytes."""
+    return zlib.compress(text.encode(), 3)
+
+
+def unpacked(blob: object, what: str) -> str:
+    """The text that was stored as these bytes; raises Damaged, with the name `what`, if they are
+    anything else, or a text that is too long."""
+    if not isinstance(blob, bytes):
+        raise Damaged(f"{what}: expected bytes, found {type(blob).__name__}")
+    out = zlib.decompressobj()
+    text = out.decompress(blob, MOST)
+    if out.unconsumed_tail or not out.eof:
+        raise Damaged(
+            f"{what}: expected a compressed text of at most {MOST} bytes, "
+            f"found {'a longer one' if out.unconsumed_tail else 'one that is cut off'}"
+        )
+    return text.decode()
