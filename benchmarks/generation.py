@@ -21,7 +21,7 @@ from benchmarks.trial import program
 from codegen.runtime.devices import choose
 from constraints.devices import Profile, profile
 from explore.building.build_tasks import Made
-from explore.building.build_variant import builder, make
+from explore.building.build_variant import Builder, make
 from explore.options.options import POOL, Options
 from explore.run.candidates import Candidates, gathered
 from explore.run.target import profile_of
@@ -107,7 +107,7 @@ def grown(found: Candidates, options: Options) -> None:
 
 def first(found: Candidates, options: Options, sample: int, target: Profile) -> list[Made]:
     """The first `sample` variants, emitted and proved, of a search that is told no times."""
-    search, state = found.search(options), builder(None, target)
+    search, state = found.search(options), Builder(None, target)
     chosen: list[int] = []
     while len(chosen) < sample and (more := search.next_round()):
         chosen += more

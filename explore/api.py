@@ -7,11 +7,12 @@ from typing import Unpack
 from codegen.compile import generate_for
 from codegen.demand_proofs import demand_proofs
 from codegen.runtime.devices import Device
+from codegen.runtime.session import session_of
 from explore.options.option_values import demand_whole
 from explore.options.options import Asked, Options
 from explore.run.best_known import best_known
 from explore.run.book_keeping import Records
-from explore.run.compiled_variant import Compiled, session_of
+from explore.run.compiled_variant import Compiled
 from explore.run.run import Run, limits_of, new_folder, start
 from explore.run.source import Source
 from explore.run.target import device_meant, profile_of, target_of

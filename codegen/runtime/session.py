@@ -187,6 +187,13 @@ def open_device(device: Device, cached: bool = True) -> "Session":
         return Session(device, same[device.ordinal], cached)
 
 
+@lru_cache(maxsize=8)
+def session_of(device: Device) -> "Session":
+    """The session on a device that this process shares, so that its programs can take arrays which
+    others made there; it is opened when it is first asked for."""
+    return open_device(device)
+
+
 class _driver:
     """A context for calls of the driver: its errors become a RunFailed whose message begins with
     `doing`. It is a class because a generator would cost measurable time where arrays are small."""

@@ -11,8 +11,8 @@ from codegen.demand_proofs import proofs
 from codegen.plan import Plan
 from codegen.proof.verdicts import Refuted, sentence
 from codegen.runtime.devices import Device
-from codegen.runtime.results import BuildFailed
-from codegen.runtime.session import Session, open_device
+from codegen.runtime.results import BuildFailed, RunFailed
+from codegen.runtime.session import session_of
 from constraints.devices import Profile
 from explore.building.bank_conflicts import bank_conflicts
 from explore.building.build_tasks import Made, Task
@@ -27,17 +27,15 @@ from ir.errors import IllTyped, Unsupported, UserError
 
 @frozen
 class Builder:
-    """The means of building variants: a session on the device that kernels are built for (None:
-    plans are only made and proved), and the profile that code is generated for."""
+    """The means of building variants: the device that kernels are built for (None: plans are only
+    made and proved), and the profile that code is generated for.
 
-    session: Session | None
+    The device is opened for the first kernel that is built: workers that open a GPU at the same
+    time wait for each other, while all but a few derive forms or have nothing to do.
+    """
+
+    device: Device | None
     profile: Profile
-
-
-def builder(device: Device | None, profile: Profile) -> Builder:
-    """The builder for a device (None: for one that is not here) of this profile; each build worker
-    makes one."""
-    return Builder(None if device is None else open_device(device), profile)
 
 
 def make(state: Builder, task: Task) -> Made:
@@ -51,7 +49,7 @@ def make(state: Builder, task: Task) -> Made:
     except Exception as error:
         return Made.without_plan(_bug("emit", error))
     begun = time.perf_counter_ns()
-    failed = _proved(generated) or _built(state.session, generated.plan)
+    failed = _proved(generated) or _built(state.device, generated.plan)
     return Made(
         generated.plan,
         flops(generated.kernels),
@@ -83,14 +81,16 @@ def _proved(generated: Generated) -> Failed | None:
     return Failed("prove", sentence(worst).strip(), "\n".join(p.summary() for p in found))
 
 
-def _built(session: Session | None, plan: Plan) -> Failed | None:
-    if session is None:
+def _built(device: Device | None, plan: Plan) -> Failed | None:
+    if device is None:
         return None
     try:
-        session.build(plan)
+        session_of(device).build(plan)
     except BuildFailed as error:
         log = error.log.strip()
         return Failed("build", (log.splitlines() or ["the compiler gave no reason"])[0], log)
+    except (RunFailed, UserError) as error:  # the device could not be opened
+        return Failed("build", str(error))
     return None
 
 

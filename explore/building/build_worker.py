@@ -38,9 +38,9 @@ def setup_for(device: Device | None, profile: Profile) -> "partial[Builder]":
 
 def builder_for(device: Device | None, profile: Profile) -> "Builder":
     """The builder of a worker."""
-    from explore.building.build_variant import builder
+    from explore.building.build_variant import Builder
 
-    return builder(device, profile)
+    return Builder(device, profile)
 
 
 def work(state: "Builder", task: Derive | DeriveAt | Task) -> Derived | Inapplicable | Made:

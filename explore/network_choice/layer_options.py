@@ -110,9 +110,9 @@ def _candidates(program: Program, target: Target) -> Candidates:
 def _first(
     found: Candidates, order: Sequence[int], target: Target, session: Session | None
 ) -> list[Option]:
-    """The first candidate, in this order, that can be built (in `session`, if there is one) and
-    proved, as an option; the list is empty if the first few cannot."""
-    builder = Builder(session, target.profile)
+    """The first candidate, in this order, that can be built (on the device of `session`, if there
+    is one) and proved, as an option; the list is empty if the first few cannot."""
+    builder = Builder(None if session is None else session.device, target.profile)
     for n in order[:BUILT]:
         made = make(builder, found.task(n))
         if made.failed is None and made.plan is not None:

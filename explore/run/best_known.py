@@ -13,9 +13,10 @@ from codegen.binaries.cache_folder import cache_folder
 from codegen.plan import Plan
 from codegen.runtime.devices import Device
 from codegen.runtime.results import BuildFailed
+from codegen.runtime.session import session_of
 from constraints.devices import Profile
 from explore.building.build_tasks import Task
-from explore.building.build_variant import builder, make
+from explore.building.build_variant import Builder, make
 from explore.options.options import Options
 from explore.options.stored_fields import Damaged, loaded
 from explore.record_book.program_identity import identity_of
@@ -25,7 +26,7 @@ from explore.results.record_json import plan_json
 from explore.results.version import version
 from explore.run.book_keeping import Records, opened, place_of, state_of, suited_to
 from explore.run.candidates import hinted_tasks
-from explore.run.compiled_variant import Compiled, session_of
+from explore.run.compiled_variant import Compiled
 from explore.run.target import Target, target_of
 from explore.space.derive_at import derive_at
 from explore.space.derive_form import Derived, derive
@@ -156,7 +157,7 @@ class _Plans:
     def _proved(self, lowered: LoweredForm, point: Point, key: str) -> Iterator[Plan]:
         """The plan of a variant, generated, proved, and kept in the cache under a key; none if it
         cannot be generated or proved."""
-        made = make(builder(None, self._profile), Task(0, pickle.dumps(lowered.program), point))
+        made = make(Builder(None, self._profile), Task(0, pickle.dumps(lowered.program), point))
         if made.failed is None and made.plan is not None:
             self._keep(key, made.plan)
             yield made.plan

@@ -1,6 +1,5 @@
 """A variant built for a device, which computes the program's output when called on arrays."""
 
-from functools import lru_cache
 from math import inf
 from typing import Any
 
@@ -10,8 +9,7 @@ from codegen.plan import Plan, Role
 from codegen.runtime.buffer_arrays import outputs
 from codegen.runtime.built_program import Program as Built
 from codegen.runtime.device_array import DeviceArray
-from codegen.runtime.devices import Device
-from codegen.runtime.session import Session, open_device
+from codegen.runtime.session import session_of
 from explore.options.units import show_bytes, show_time
 from explore.results.records import Record
 from explore.results.run_environment import Environment
@@ -19,13 +17,6 @@ from explore.run.target import device_of
 from explore.run.trusted_plans import TrustedPlans
 from ir.core.frozen import frozen
 from ir.errors import UserError
-
-
-@lru_cache(maxsize=8)
-def session_of(device: Device) -> Session:
-    """The session on a device, one for all variants of this process, so that a variant can take
-    arrays that another one made on the device."""
-    return open_device(device)
 
 
 @frozen

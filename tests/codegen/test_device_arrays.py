@@ -9,8 +9,9 @@ import pyopencl as cl
 import pytest
 
 from codegen.runtime.devices import Device
+from codegen.runtime.session import session_of
 from explore.api import compile
-from explore.run.compiled_variant import Compiled, session_of
+from explore.run.compiled_variant import Compiled
 from ir.errors import UserError
 from tests.support.pace import yardstick
 

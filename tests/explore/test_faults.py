@@ -21,7 +21,7 @@ from constraints.devices import CPU
 from explore.__main__ import main
 from explore.building import build_worker
 from explore.building.build_tasks import Made, Task
-from explore.building.build_variant import Builder, builder, make
+from explore.building.build_variant import Builder, make
 from explore.building.build_worker import work
 from explore.measure import reference_worker
 from explore.measure.measure_tasks import Measure
@@ -99,7 +99,7 @@ def test_a_kernel_that_never_ends_is_stopped_and_the_next_one_runs(
     plain = form_named(program, "naive", "")
     derived = derive(Derive(program, plain, profile_of(device), 1, 0))
     assert isinstance(derived, Derived)
-    made = make(builder(device, CPU), Task(0, pickle.dumps(derived.lowered.program), ()))
+    made = make(Builder(device, CPU), Task(0, pickle.dumps(derived.lowered.program), ()))
     assert made.plan is not None
     worker.submit(Measure(0, endless(made.plan)), timeout=3.0)
     worker.submit(Measure(1, made.plan))
@@ -128,7 +128,7 @@ def test_a_variant_that_is_hopeless_when_it_is_checked_is_not_run_again_and_its_
     plain = form_named(program, "naive", "")
     derived = derive(Derive(program, plain, profile_of(device), 1, 0))
     assert isinstance(derived, Derived)
-    made = make(builder(device, CPU), Task(0, pickle.dumps(derived.lowered.program), ()))
+    made = make(Builder(device, CPU), Task(0, pickle.dumps(derived.lowered.program), ()))
     assert made.plan is not None
     wrong = edited(made.plan, "expected_[gid0]", "0.0f")
     worker.submit(Measure(0, spinning(made.plan), ceiling_ns=1.0))

@@ -27,7 +27,7 @@ from codegen.runtime.session import open_device
 from constraints.devices import CPU
 from explore.__main__ import main
 from explore.building.build_tasks import Task
-from explore.building.build_variant import builder, make
+from explore.building.build_variant import Builder, make
 from explore.commands.commands import ran
 from explore.files.folder_lock import Lock
 from explore.measure.measure_tasks import Measure
@@ -369,7 +369,7 @@ def test_a_wrong_result_is_a_failure(device: Device, tmp_path: Path) -> None:
 
     derived = derive(Derive(program, form_named(program, "naive", ""), profile_of(device), 1, 0))
     assert isinstance(derived, Derived)
-    made = make(builder(device, CPU), Task(0, pickle.dumps(derived.lowered.program), ()))
+    made = make(Builder(device, CPU), Task(0, pickle.dumps(derived.lowered.program), ()))
     assert made.plan is not None
     assert isinstance(measure(right, Measure(0, made.plan)), Measured)
     for state in (wrong, cell):
@@ -391,7 +391,7 @@ def test_what_a_derivation_may_lose_is_allowed_to_it_and_no_more(
     )
     assert isinstance(derived, Derived)
     task = Task(0, pickle.dumps(derived.lowered.program), derived.variants[0].parameters)
-    made = make(builder(device, CPU), task)
+    made = make(Builder(device, CPU), task)
     assert made.plan is not None
     exact = measure(state, Measure(0, made.plan))
     assert isinstance(exact, Failed)

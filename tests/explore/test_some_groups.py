@@ -14,7 +14,7 @@ from codegen.runtime.devices import Device
 from codegen.runtime.results import KernelTime, Timing
 from constraints.devices import CPU
 from explore.building.build_tasks import Made, Task
-from explore.building.build_variant import builder, make
+from explore.building.build_variant import Builder, make
 from explore.measure import measure_variant
 from explore.measure.measure_tasks import Measure
 from explore.measure.measure_variant import measure, meter
@@ -97,7 +97,7 @@ def made_on(device: Device) -> Plan:
     task = Derive(program, form_named(program, "naive", ""), profile_of(device), 1, 0)
     derived = derive(task)
     assert isinstance(derived, Derived)
-    made = make(builder(device, CPU), Task(0, pickle.dumps(derived.lowered.program), ()))
+    made = make(Builder(device, CPU), Task(0, pickle.dumps(derived.lowered.program), ()))
     assert made.plan is not None
     return made.plan
 
