@@ -1,9 +1,12 @@
 """The tasks of workers that build variants, and their results: all that the one who asks knows of
 building."""
 
+from dataclasses import replace
+
 from codegen.plan import Plan
 from constraints.devices import Profile
-from explore.results.records import Failed
+from explore.results.records import Failed, Variant
+from explore.space.lowered_form import LoweredForm
 from ir.core.frozen import frozen
 from ir.core.nodes import Program
 
@@ -30,6 +33,19 @@ class Made:
     bank_conflicts: int | None
     build_ns: float
     failed: Failed | None
+
+    def variant(self, bare: Variant, lowered: LoweredForm) -> Variant:
+        """The built variant, of which only what its lowered form tells was known: `bare`."""
+        return replace(
+            bare,
+            derivation=lowered.steps,
+            rounding=lowered.rounding,
+            plan=self.plan,
+            flops=self.flops,
+            traffic_bytes=self.traffic_bytes,
+            chip_bytes=self.chip_bytes,
+            bank_conflicts=self.bank_conflicts,
+        )
 
     @staticmethod
     def without_plan(why: Failed, build_ns: float = 0.0) -> "Made":

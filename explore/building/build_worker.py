@@ -11,7 +11,8 @@ from codegen.plan import Plan
 from codegen.runtime.devices import Device
 from constraints.devices import Profile
 from explore.building.build_tasks import Again, Made, Task
-from explore.results.records import Failed
+from explore.building.ready_variant import ready_variant
+from explore.results.records import Failed, Variant
 from explore.space.derivations import derived
 from explore.space.derive_at import DeriveAt
 from explore.space.derive_form import Derived, Inapplicable
@@ -43,9 +44,11 @@ def builder_for(device: Device | None, profile: Profile) -> "Builder":
     return Builder(device, profile)
 
 
-def work(state: "Builder", task: Derive | DeriveAt | Task) -> Derived | Inapplicable | Made:
-    """The result of a task: a derived form, or a built variant. The same workers do both, so that
-    they share caches."""
+def work(
+    state: "Builder", task: Derive | DeriveAt | Task | Again
+) -> Derived | Inapplicable | Made | Variant | Failed:
+    """The result of a task: a derived form, a built variant, or one that is known. The same workers
+    do all of these, so that they share caches."""
     from explore.building.build_variant import make
 
     match task:
@@ -53,6 +56,8 @@ def work(state: "Builder", task: Derive | DeriveAt | Task) -> Derived | Inapplic
             return derived(task)
         case Task():
             return make(state, task)
+        case Again():
+            return ready_variant(task)
 
 
 def remade(task: Again) -> Plan | Failed:

@@ -48,7 +48,7 @@ def from_json(values: Mapping[str, Any]) -> Record:
     fields = Fields.of(dict(values), "outcome")
     fields = Fields(fields.values, f"outcome {fields.matching('id', ID, 'the name of a variant')}")
     return Record(
-        _variant(fields),
+        variant_from(fields),
         outcome_from(fields),
         elapsed_s=fields.number("elapsed_s", most=YEAR_9999),
         unix_s=fields.number("unix_s", most=YEAR_9999),
@@ -81,7 +81,8 @@ def peer_from(fields: Fields) -> Peer:
     )
 
 
-def _variant(fields: Fields) -> Variant:
+def variant_from(fields: Fields) -> Variant:
+    """The variant in fields that `variant_json` gave; raises Damaged if they are no variant."""
     parameters = fields.fields("parameters")
     return Variant(
         id=fields.matching("id", ID, "the name of a variant"),
@@ -98,6 +99,7 @@ def _variant(fields: Fields) -> Variant:
         chip_bytes=fields.maybe("chip_bytes", fields.whole),
         bank_conflicts=fields.maybe("bank_conflicts", fields.whole),
         known_error=fields.maybe("known_error", lambda n: fields.number(n, most=1e300)),
+        rounding=fields.given("rounding", lambda n: fields.maybe(n, fields.number), None),
         block=fields.maybe("block", fields.whole),
         features=tuple(map(_features, fields.objects("features", most=FEW))),
     )

@@ -31,20 +31,14 @@ def to_line(record: Record) -> str:
 def to_json(record: Record) -> Json:
     """The record as a JSON object, with the fields that `--json` prints; null for a field without a
     value."""
-    steps = [step_json(step) for step in record.variant.derivation]
-    return {**facts_json(record), "derivation": steps}
+    return {**facts_json(record), **_steps_json(record.variant)}
 
 
 def facts_json(record: Record) -> Json:
     """The record as a JSON object, without the steps of its derivation."""
-    plan = record.variant.plan
     return {
-        **_variant_json(record.variant),
+        **_variant_facts(record.variant),
         **outcome_json(record.outcome),
-        "memory_bytes": record.memory_bytes,
-        "workspace_bytes": record.workspace_bytes,
-        "kernels": [asdict(kernel) for kernel in plan.kernels] if plan else [],
-        "buffers": [_buffer_json(buffer) for buffer in plan.buffers] if plan else [],
         "elapsed_s": record.elapsed_s,
         "unix_s": record.unix_s,
         "round": record.round,
@@ -66,7 +60,17 @@ def launch_json(kernel: Kernel) -> Json:
     return {name: v for name, v in asdict(kernel).items() if name not in ("text", "needs")}
 
 
-def _variant_json(variant: Variant) -> Json:
+def variant_json(variant: Variant) -> Json:
+    """The variant as a JSON object, with its plan and the steps of its derivation."""
+    return {**_variant_facts(variant), **_steps_json(variant)}
+
+
+def _steps_json(variant: Variant) -> Json:
+    return {"derivation": [step_json(step) for step in variant.derivation]}
+
+
+def _variant_facts(variant: Variant) -> Json:
+    plan = variant.plan
     return {
         "id": variant.id,
         "key": variant.key,
@@ -81,8 +85,13 @@ def _variant_json(variant: Variant) -> Json:
         "chip_bytes": variant.chip_bytes,
         "bank_conflicts": variant.bank_conflicts,
         "known_error": variant.known_error,
+        "rounding": variant.rounding,
         "block": variant.block,
         "features": [{n: _finite(value) for n, value in kernel} for kernel in variant.features],
+        "memory_bytes": plan.memory_bytes if plan else None,
+        "workspace_bytes": plan.workspace_bytes if plan else None,
+        "kernels": [asdict(kernel) for kernel in plan.kernels] if plan else [],
+        "buffers": [_buffer_json(buffer) for buffer in plan.buffers] if plan else [],
     }
 
 

@@ -50,7 +50,9 @@ class Variant:
     `stored` are the views that are made real in global memory, `traits` the words of `form`, `tile`
     the results a side of a transformed tile, and `block` the results that a work-group makes at
     once; None where there are no such tiles or blocks. `known_error` is beside what rounding of
-    floats loses in any order of operations; None in runs that older versions made.
+    floats loses in any order of operations; None in runs that older versions made. `rounding` is
+    the error, in machine epsilons, that the derivation may cause in results for whole numbers; None
+    until a variant is built.
     """
 
     id: str
@@ -71,6 +73,7 @@ class Variant:
         None  # the results that a work-group makes at once, where a family has blocks
     )
     features: tuple[Features, ...] = ()  # of each kernel that runs: what the search learns from
+    rounding: float | None = None
 
     @property
     def key(self) -> str:

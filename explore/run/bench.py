@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from explore.building.build_tasks import Made
 from explore.measure.measure_tasks import RUN_LIMIT, Measure
 from explore.results.pace import SLOW
 from explore.results.records import Failed, Measured, Outcome, Variant
@@ -21,13 +20,12 @@ LEAST = 0.1  # seconds that a measurement gets, however late it is
 
 @frozen
 class Waiting:
-    """A built variant that waits for the device: its candidate's number, the variant, what was made
-    of it, and the known error of its derivation, in machine epsilons (`rounding`)."""
+    """A built variant that waits for the device: its candidate's number, the variant, and the time
+    that building it took."""
 
     number: int
     variant: Variant
-    made: Made
-    rounding: float
+    build_ns: float
 
 
 class Foretold(NamedTuple):
@@ -108,10 +106,10 @@ class Bench:
         return bool(self.queue or self.tried or self.again)
 
     def _task(self, w: Waiting, in_part: bool) -> Measure:
-        made, ceiling = w.made, self.ceiling(w.variant)
-        assert made.plan is not None
-        given = (w.number, made.plan, ceiling, self.usual_ns, made.build_ns, w.rounding)
-        return Measure(*given, in_part)
+        plan, rounding = w.variant.plan, w.variant.rounding or 0.0
+        assert plan is not None
+        ceiling = self.ceiling(w.variant)
+        return Measure(w.number, plan, ceiling, self.usual_ns, w.build_ns, rounding, in_part)
 
     def foretold(self, n: int, outcome: Outcome) -> bool:
         """True if the outcome of variant number n is by some of its groups alone: the variant then

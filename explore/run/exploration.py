@@ -8,15 +8,20 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from explore.building.build_tasks import Again
+from explore.building.ready_variant import keep_variants
 from explore.measure.front_again import measure_again
 from explore.measure.kept_references import kept_reference
+from explore.measure.measure_tasks import Measure
 from explore.measure.reference_worker import reference_in_time
 from explore.offline.compile_best import CompileBest
 from explore.offline.working_compiler import compiler_for
 from explore.options.options import Options
 from explore.record_book.recalled import Recalled
 from explore.report.progress import Watch
+from explore.results.front import front
 from explore.results.lost_forms import LostForm
+from explore.results.pace import at_pace
 from explore.results.records import Failed, Record, latest
 from explore.run.bench import Bench
 from explore.run.book_keeping import BookKeeping
@@ -70,6 +75,11 @@ class Exploration:
             kept = self._kept_reference()
             device = None if kept is None else stack.enter_context(self._meters(kept))
             clock = self._clock(before)
+            if device is not None and not before and self.known.settles(self.options.variants):
+                ledger = self._known_front(builders, device, clock)
+                builders.close()
+                self._measured_again(device, clock, ledger)
+                return True
             deriving = Derivations(builders, partial(_lost, self.store, self.watch))
             found = self._derived(deriving)
             deriving.late = clock.late
@@ -85,13 +95,32 @@ class Exploration:
             if self.target.device is None:
                 self._compiled(clock)
             else:
-                self._measured_again(device, clock)
+                self._measured_again(device, clock, loop.ledger)
         return finished
 
     def _clock(self, before: Mapping[str, Record]) -> RunClock:
         """The clock of this start of the run; the records of earlier starts are `before`."""
         earlier_s = max((r.elapsed_s for r in before.values()), default=0.0)
         return RunClock(self.options.time_limit, self.begun, earlier_s)
+
+    def _known_front(self, builders: Workers, device: Workers, clock: RunClock) -> Ledger:
+        """The ledger after the variants of the known front were measured, the fastest first; no
+        others are searched for."""
+        note, hints, profile = self.watch.note, self.known.first, self.target.profile
+        usual_ns = self.store.environment.bounds.yardstick_ns
+        chosen = [(hint.family, hint.form, hint.parameters) for hint in hints]
+        tasks = [Again(n, self.program, *choice, profile) for n, choice in enumerate(chosen)]
+        found = {done.task.number: done.result for done in builders.map(tasks)}
+        ledger = Ledger(self.store, self.watch, clock, len(tasks), self.books, self.plans.made)
+        for n, variant in sorted(found.items()):
+            if isinstance(variant, Failed):
+                note(f"{hints[n].family} {hints[n].form}: {variant.reason}")
+            elif not ledger.ran or not clock.over():
+                plan, rounding = variant.plan, variant.rounding or 0.0
+                device.submit(Measure(n, plan, usual_ns=usual_ns, rounding=rounding))
+                (done,) = device.results()
+                ledger.record(variant, at_pace(done.result, usual_ns))
+        return ledger
 
     def _compiled(self, clock: RunClock) -> None:
         """Compile the kernels of the best variants by the cost model, if the device's compiler is
@@ -200,13 +229,17 @@ class Exploration:
             overlap=overlap,
         )
 
-    def _measured_again(self, device: Workers | None, clock: RunClock) -> None:
-        """Measure the front again, and the peers beside it, where the device is here."""
+    def _measured_again(self, device: Workers | None, clock: RunClock, ledger: Ledger) -> None:
+        """Measure the front again, and the peers beside it, where the device is here. What is on
+        the front then, and was built here (it is in the `ledger`), is kept for later runs."""
         options, target, plans, note = self.options, self.target, self.plans, self.watch.note
         if device is not None and target.device is not None:
             from explore.peers.peers import measure_peers  # here: it loads what opens devices
 
             measure_again(self.store, device, plans.all, clock.elapsed, note, clock.left)
+            best = {record.variant.id for record in front(self.store.records())}
+            kept = (variant for variant in ledger.built if variant.id in best)
+            keep_variants(self.program, target.profile, kept)
             for line in measure_peers(
                 self.store, self.program, options, target.device, device, plans.of
             ):

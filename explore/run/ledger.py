@@ -19,7 +19,8 @@ class Ledger:
     """The outcomes of a run's variants, stored and in memory: `outcomes` by the key of a variant's
     kernels, and `best`, the times and memory of variants that ran. `left` is the number of variants
     that may still be tried; this start of the run has `tried` some, of which some `ran`.
-    `made_here` are plans by variant, as they are made."""
+    `made_here` are plans by variant, as they are made, and `built` the variants with their
+    plans."""
 
     store: Store
     watch: Watch
@@ -27,6 +28,7 @@ class Ledger:
     left: int
     books: BookKeeping
     made_here: dict[str, Plan] = field(default_factory=dict)  # by variant: filled as they are made
+    built: list[Variant] = field(default_factory=list)
     outcomes: dict[str, Outcome] = field(default_factory=dict)  # by key
     best: list[tuple[float, int]] = field(default_factory=list)  # time, memory
     pace: PaceWatch = field(default_factory=PaceWatch)
@@ -38,6 +40,7 @@ class Ledger:
         record = Record(variant, outcome, self.clock.elapsed(), time.time())
         if variant.plan is not None:
             self.made_here[variant.id] = variant.plan
+            self.built.append(variant)
         self.store.append([record])
         self.books.keep([record])
         self.watch.saw(record)

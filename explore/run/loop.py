@@ -129,7 +129,7 @@ class Loop:
             self.ledger.note(now)
             self._tell(n, now.outcome)
             return
-        variant = self._as_made(n, found)
+        variant = found.variant(self.candidates.variants[n], self._form(n))
         if found.plan is not None and variant.key in self.ledger.outcomes:
             self._tell(n, self.ledger.outcomes[variant.key])
         elif found.plan is not None and self.bench.join(n, variant):
@@ -140,21 +140,10 @@ class Loop:
             assert self.judge is not None
             self._record(n, variant, self.judge(variant))
         else:
-            self.bench.put(Waiting(n, variant, found, self._form(n).rounding))
+            self.bench.put(Waiting(n, variant, found.build_ns))
 
     def _form(self, n: int) -> LoweredForm:
         return self.candidates.forms[self.candidates.form_of[n]].lowered
-
-    def _as_made(self, n: int, made: Made) -> Variant:
-        return replace(
-            self.candidates.variants[n],
-            derivation=self._form(n).steps,
-            plan=made.plan,
-            flops=made.flops,
-            traffic_bytes=made.traffic_bytes,
-            chip_bytes=made.chip_bytes,
-            bank_conflicts=made.bank_conflicts,
-        )
 
     # ---- outcomes
 

@@ -20,7 +20,7 @@ from codegen.runtime.devices import Device
 from constraints.devices import CPU
 from explore.__main__ import main
 from explore.building import build_worker
-from explore.building.build_tasks import Made, Task
+from explore.building.build_tasks import Task
 from explore.building.build_variant import Builder, make
 from explore.building.build_worker import work
 from explore.measure import reference_worker
@@ -36,7 +36,7 @@ from explore.run.run import Run, start
 from explore.run.source import Source
 from explore.run.target import Target, profile_of
 from explore.run_store.store import Store
-from explore.space.derive_form import Derived, Inapplicable, derive
+from explore.space.derive_form import Derived, derive
 from explore.space.forms_to_derive import Derive
 from explore.workers.pool import Pool
 from ir.errors import UserError
@@ -47,7 +47,7 @@ from tests.explore.test_store import mounted
 from tests.support.sample_runs import ENVIRONMENT
 
 
-def work_or_hang(state: Builder, task: Derive | Task) -> Derived | Inapplicable | Made:
+def work_or_hang(state: Builder, task: Derive | Task) -> object:
     """The function of a worker that builds, changed so that every third build never ends."""
     if isinstance(task, Task) and task.number % 3 == 0:
         time.sleep(1000)

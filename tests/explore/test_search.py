@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from codegen.plan import Plan
-from explore.building.build_tasks import Made
 from explore.measure.measure_tasks import Measure
 from explore.results.records import Measured, Record, Variant, variant_id
 from explore.run.bench import Bench, Waiting
@@ -634,7 +633,7 @@ def test_what_was_measured_in_a_round_tells_what_is_hopeless_in_it() -> None:
     ledger = Ledger(**parts, left=3)
     bench = Bench(device, ledger.ceiling)  # type: ignore[arg-type]
     for n, variant in enumerate(variants):
-        bench.put(Waiting(n, variant, Made(variant.plan, None, None, None, None, 0.0, None), 0.0))
+        bench.put(Waiting(n, variant, 0.0))
     assert [task.number for task in device.tasks] == [0]
     ledger.best.append((100.0, 0))
     device.free = 1

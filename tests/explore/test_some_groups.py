@@ -13,7 +13,7 @@ from codegen.plan import Kernel, Plan
 from codegen.runtime.devices import Device
 from codegen.runtime.results import KernelTime, Timing
 from constraints.devices import CPU
-from explore.building.build_tasks import Made, Task
+from explore.building.build_tasks import Task
 from explore.building.build_variant import Builder, make
 from explore.measure import measure_variant
 from explore.measure.measure_tasks import Measure
@@ -158,8 +158,7 @@ def waiting(count: int, ceiling: list[float]) -> tuple[Oneself, Bench]:
     bench = Bench(device, lambda _: ceiling[0] if ceiling else None)  # type: ignore[arg-type]
     for n in range(count):
         plan = Plan((), (), n, 0)
-        made = Made(plan, None, None, None, None, 0.0, None)
-        bench.put(Waiting(n, Variant(f"v{n}", "naive", (("k", n),), plan=plan), made, 0.0))
+        bench.put(Waiting(n, Variant(f"v{n}", "naive", (("k", n),), plan=plan), 0.0))
     return device, bench
 
 

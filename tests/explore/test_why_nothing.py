@@ -17,7 +17,7 @@ from codegen.runtime.devices import Device
 from constraints.devices import profile
 from explore.__main__ import main
 from explore.building import build_worker
-from explore.building.build_tasks import Made, Task
+from explore.building.build_tasks import Task
 from explore.building.build_variant import Builder
 from explore.building.build_worker import work
 from explore.options.options import Options
@@ -28,7 +28,7 @@ from explore.run.run import Run, resume, start
 from explore.run.source import Source
 from explore.run.target import Target
 from explore.run_store.store import Store
-from explore.space.derive_form import Derived, Inapplicable
+from explore.space.derive_form import Inapplicable
 from explore.space.forms_to_derive import Derive
 from ir.dependence.needed_elements import dependence
 from ir.errors import UserError
@@ -159,7 +159,7 @@ def test_a_run_of_which_nothing_came_ends_with_the_reason(
 # ---- lost
 
 
-def work_unless(killing: str, state: Builder, task: Derive | Task) -> Derived | Inapplicable | Made:
+def work_unless(killing: str, state: Builder, task: Derive | Task) -> object:
     """The function of a worker that builds, changed so that deriving a form of the family `killing`
     kills the worker."""
     if isinstance(task, Derive) and task.form.family == killing:

@@ -1,0 +1,81 @@
+"""The variants of the front that are known for a program, ready to be measured again.
+
+Plans of a run's front are kept in the user's cache. They were proved when they were made, by this
+version for a device with the same profile, and are taken as they are, as built kernels are.
+"""
+
+import json
+import pickle
+from collections.abc import Iterable
+from functools import lru_cache
+
+from codegen.binaries.binary_cache import BinaryCache, key
+from codegen.binaries.cache_folder import cache_folder
+from constraints.devices import Profile
+from explore.building.build_tasks import Again, Task
+from explore.options.stored_fields import Damaged, loaded
+from explore.results.read_record import variant_from
+from explore.results.record_json import variant_json
+from explore.results.records import Failed, Variant
+from explore.results.version import version
+from explore.run_store.packed_text import MOST, packed, unpacked
+from ir.core.nodes import Program
+from ir.text.show import show
+
+KEPT = 32 << 20  # bytes of variants
+
+
+def keep_variants(program: Program, profile: Profile, variants: Iterable[Variant]) -> None:
+    """Keep variants of a program with their plans, which were made here for a device with this
+    profile."""
+    for variant in variants:
+        chosen = variant.family, variant.form, variant.parameters
+        text = json.dumps(variant_json(variant), allow_nan=False)
+        _cache().put(_name(program, profile, *chosen), packed(text))
+
+
+def ready_variant(task: Again) -> Variant | Failed:
+    """The variant of a task with its plan: the one that was kept, or one that is made again."""
+    name = _name(task.program, task.profile, task.family, task.form, task.parameters)
+    content = _cache().get(name)
+    if content is not None:
+        try:
+            return variant_from(loaded(unpacked(content, "variant"), "variant", MOST))
+        except (Damaged, ValueError):
+            _cache().drop(name)
+    return _made(task)
+
+
+def _made(task: Again) -> Variant | Failed:
+    """The variant of a task, derived, generated and proved."""
+    from explore.building.build_variant import Builder, make  # here: what is kept needs none
+    from explore.space.derive_at import DeriveAt, derive_at
+    from explore.space.derive_form import Inapplicable
+    from rewrites.families.all_families import form_named
+
+    form = form_named(task.program, task.family, task.form)
+    found = derive_at(DeriveAt(task.program, form, task.profile, (task.parameters,)))
+    if isinstance(found, Inapplicable):
+        return Failed("constrain", found.reason)
+    bare = next((v for v in found.variants if v.parameters == task.parameters), None)
+    if bare is None:
+        return Failed("constrain", "its parameters do not satisfy the constraints of its form")
+    program = pickle.dumps(found.lowered.program)
+    made = make(Builder(None, task.profile), Task(task.number, program, task.parameters))
+    return made.failed or made.variant(bare, found.lowered)
+
+
+def _name(
+    program: Program,
+    profile: Profile,
+    family: str,
+    form: str,
+    parameters: tuple[tuple[str, int], ...],
+) -> str:
+    chosen = family, form, repr(parameters)
+    return key("variant 1", version(), show(program), repr(profile), *chosen)
+
+
+@lru_cache(maxsize=1)
+def _cache() -> BinaryCache:
+    return BinaryCache(cache_folder() / "variants", KEPT)
