@@ -7,7 +7,6 @@ version for a device with the same profile, and are taken as they are, as built 
 import json
 import pickle
 from collections.abc import Iterable
-from functools import lru_cache
 
 from codegen.binaries.binary_cache import BinaryCache, key
 from codegen.binaries.cache_folder import cache_folder
@@ -28,21 +27,23 @@ KEPT = 32 << 20  # bytes of variants
 def keep_variants(program: Program, profile: Profile, variants: Iterable[Variant]) -> None:
     """Keep variants of a program with their plans, which were made here for a device with this
     profile."""
+    cache = _cache()
     for variant in variants:
         chosen = variant.family, variant.form, variant.parameters
         text = json.dumps(variant_json(variant), allow_nan=False)
-        _cache().put(_name(program, profile, *chosen), packed(text))
+        cache.put(_name(program, profile, *chosen), packed(text))
 
 
 def ready_variant(task: Again) -> Variant | Failed:
     """The variant of a task with its plan: the one that was kept, or one that is made again."""
     name = _name(task.program, task.profile, task.family, task.form, task.parameters)
-    content = _cache().get(name)
+    cache = _cache()
+    content = cache.get(name)
     if content is not None:
         try:
             return variant_from(loaded(unpacked(content, "variant"), "variant", MOST))
         except (Damaged, ValueError):
-            _cache().drop(name)
+            cache.drop(name)
     return _made(task)
 
 
@@ -76,6 +77,5 @@ def _name(
     return key("variant 1", version(), show(program), repr(profile), *chosen)
 
 
-@lru_cache(maxsize=1)
 def _cache() -> BinaryCache:
     return BinaryCache(cache_folder() / "variants", KEPT)

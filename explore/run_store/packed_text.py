@@ -18,7 +18,10 @@ def unpacked(blob: object, what: str) -> str:
     if not isinstance(blob, bytes):
         raise Damaged(f"{what}: expected bytes, found {type(blob).__name__}")
     out = zlib.decompressobj()
-    text = out.decompress(blob, MOST)
+    try:
+        text = out.decompress(blob, MOST)
+    except zlib.error as error:
+        raise Damaged(f"{what}: expected a compressed text, found other bytes ({error})") from None
     if out.unconsumed_tail or not out.eof:
         raise Damaged(
             f"{what}: expected a compressed text of at most {MOST} bytes, "

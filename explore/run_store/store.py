@@ -7,7 +7,6 @@ loses only outcomes not yet appended, and a read-only copy of the folder can sti
 import errno
 import json
 import sqlite3
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
@@ -263,7 +262,7 @@ def _readable(folder: Path, otherwise: str) -> Iterator[None]:
     UserError that the run's file is damaged; `otherwise` says in it what is wrong there."""
     try:
         yield
-    except (Damaged, ValueError, TypeError, zlib.error) as error:
+    except (Damaged, ValueError, TypeError) as error:
         raise UserError(f"{folder / FILE} is damaged: {otherwise} ({error})") from error
 
 

@@ -1,0 +1,87 @@
+"""Tests that a program which the records know is measured again at once: its best variants come
+with their plans from the user's cache, or are made again."""
+
+from pathlib import Path
+
+import pytest
+
+from codegen.binaries.binary_cache import BinaryCache
+from codegen.runtime.devices import Device
+from constraints.devices import Profile
+from explore.__main__ import main
+from explore.building.build_tasks import Again
+from explore.building.ready_variant import keep_variants, ready_variant
+from explore.results.front import front
+from explore.results.records import Failed, Measured, Record, Variant
+from explore.run.run import Run
+from explore.run.target import profile_of
+from ir.parse import parse
+from tests.explore.test_record_book import CONV
+
+POINT = (("k", 2), ("tr", 1), ("tx", 6), ("v", 8))
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "convlift" / "variants"
+
+
+def explored(device: Device, folder: Path, out: str, variants: int) -> list[Record]:
+    (folder / "conv.lift").write_text(CONV)
+    options = ["--device", str(device.index), "--families", "registers", "--jobs", "1"]
+    places = ["--records", str(folder / "records.sqlite"), "--out", str(folder / out)]
+    given = [str(folder / "conv.lift"), *options, *places, "--variants", str(variants)]
+    assert main(given) == 0
+    return Run(folder / out).records
+
+
+def asked(profile: Profile, parameters: tuple[tuple[str, int], ...] = POINT) -> Again:
+    return Again(0, parse(CONV, "<test>"), "registers", "", parameters, profile)
+
+
+def test_the_second_run_of_a_program_derives_nothing(
+    device: Device, tmp_path: Path, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = explored(device, tmp_path, "first", 5)
+    assert "deriving" in capsys.readouterr().err
+    best = {r.variant.id: r.variant for r in front(first)}
+    assert len(list(cache.iterdir())) == len(best)
+    second = explored(device, tmp_path, "second", 3)
+    assert "deriving" not in capsys.readouterr().err
+    assert {r.variant.id: r.variant for r in second} == best
+    outcomes = [r.outcome for r in second]
+    assert all(isinstance(o, Measured) and o.error is not None for o in outcomes)
+
+
+def test_a_variant_that_was_kept_is_the_one_that_is_made(device: Device, cache: Path) -> None:
+    program, profile = parse(CONV, "<test>"), profile_of(device)
+    made = ready_variant(asked(profile))
+    assert isinstance(made, Variant)
+    assert made.plan is not None
+    assert made.derivation
+    assert made.rounding is not None
+    assert not cache.exists()
+    keep_variants(program, profile, [made])
+    assert ready_variant(asked(profile)) == made
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 99])
+def test_a_kept_variant_that_is_damaged_is_made_again(
+    device: Device, cache: Path, content: bytes
+) -> None:
+    program, profile = parse(CONV, "<test>"), profile_of(device)
+    made = ready_variant(asked(profile))
+    assert isinstance(made, Variant)
+    keep_variants(program, profile, [made])
+    (file,) = cache.iterdir()
+    BinaryCache(cache).put(file.name, content)
+    assert ready_variant(asked(profile)) == made
+    assert not file.exists()
+
+
+def test_a_variant_that_is_not_legal_is_told(device: Device, cache: Path) -> None:
+    wrong = tuple((p, 7 if p == "v" else value) for p, value in POINT)
+    found = ready_variant(asked(profile_of(device), wrong))
+    assert isinstance(found, Failed)
+    assert "do not satisfy the constraints" in found.reason
