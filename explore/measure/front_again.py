@@ -47,6 +47,12 @@ class _Bench:
         left = self.left()
         return left is not None and left < 0
 
+    def room(self, each_s: float) -> int | None:
+        """The number of variants that there is time for, if each takes `each_s` seconds; None if
+        there is time for any number, or if that is not known (0)."""
+        left = self.left()
+        return None if left is None or not each_s else int(max(0.0, left) / each_s)
+
     def measure(self, chosen: Sequence[Record], round: int) -> None:
         """Measure the `chosen` variants in turns, and store their records with this number of
         round."""
@@ -154,15 +160,18 @@ def vanished(before: Sequence[Record], records: Sequence[Record]) -> str | None:
 
 def _until_nothing_is_left(bench: _Bench) -> None:
     """Measure the front and its contenders, more of them each time, until each was measured again
-    or the time is up."""
+    or the time is up; after the first time, only as many as there is time for."""
+    each_s = 0.0
     for turn in count():
         records = bench.store.records()
-        chosen = contenders(records, BESIDE << turn)
+        chosen = contenders(records, BESIDE << turn)[: bench.room(each_s)]
         if all(r.round > 0 for r in chosen) or (turn and bench.late):
             return
         if turn == 0:
             bench.note(f"measuring the front again: {counted(len(chosen), 'variant')} in turns")
+        begun = bench.elapsed()
         bench.measure(chosen, 1 + max(r.round for r in records))
+        each_s = (bench.elapsed() - begun) / len(chosen)
 
 
 def contenders(records: Sequence[Record], beside: int = BESIDE) -> list[Record]:
