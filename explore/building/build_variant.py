@@ -4,15 +4,15 @@ proved, its kernels built."""
 import pickle
 import time
 import traceback
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from codegen.compile import Generated, generate_for
 from codegen.demand_proofs import proofs
 from codegen.plan import Plan
 from codegen.proof.verdicts import Refuted, sentence
 from codegen.runtime.devices import Device
-from codegen.runtime.results import BuildFailed, RunFailed
-from codegen.runtime.session import session_of
+from codegen.runtime.results import BuildFailed
+from codegen.runtime.session import Session, session_of
 from constraints.devices import Profile
 from explore.building.bank_conflicts import bank_conflicts
 from explore.building.build_tasks import Made, Task
@@ -20,6 +20,7 @@ from explore.building.operations import flops
 from explore.building.traffic import chip_bytes, traffic_bytes
 from explore.results.records import Failed, Stage
 from explore.space.lowering import bound
+from explore.workers.prepared import prepared
 from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.errors import IllTyped, Unsupported, UserError
@@ -84,14 +85,19 @@ def _proved(generated: Generated) -> Failed | None:
 def _built(device: Device | None, plan: Plan) -> Failed | None:
     if device is None:
         return None
+    session = _session(device)
     try:
-        session_of(device).build(plan)
+        session.build(plan)
     except BuildFailed as error:
         log = error.log.strip()
         return Failed("build", (log.splitlines() or ["the compiler gave no reason"])[0], log)
-    except (RunFailed, UserError) as error:  # the device could not be opened
-        return Failed("build", str(error))
     return None
+
+
+@lru_cache(maxsize=1)
+def _session(device: Device) -> Session:
+    """The session on the device that a worker builds for, which it opens once."""
+    return prepared(partial(session_of, device))
 
 
 def _bug(stage: Stage, error: Exception) -> Failed:

@@ -41,9 +41,12 @@ def ready_variant(task: Again) -> Variant | Failed:
     content = cache.get(name)
     if content is not None:
         try:
-            return variant_from(loaded(unpacked(content, "variant"), "variant", MOST))
+            found = variant_from(loaded(unpacked(content, "variant"), "variant", MOST))
+            if found.plan is not None:
+                return found
         except (Damaged, ValueError):
-            cache.drop(name)
+            pass
+        cache.drop(name)
     return _made(task)
 
 

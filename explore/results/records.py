@@ -11,12 +11,12 @@ from explore.bounds.least_traffic import Products
 from explore.results.kernel_code import KernelCode
 from ir.core.frozen import frozen
 
-Stage = Literal["constrain", "emit", "prove", "build", "run", "verify"]
+Stage = Literal["start", "constrain", "emit", "prove", "build", "run", "verify"]
 Clock = Literal["end to end", "device"]
 CLOCKS: tuple[Clock, ...] = ("end to end", "device")
 NOISY = 0.15  # a spread over this says little of a time
 WORD = 4  # bytes of an element
-STAGES: tuple[Stage, ...] = ("constrain", "emit", "prove", "build", "run", "verify")
+STAGES: tuple[Stage, ...] = ("start", "constrain", "emit", "prove", "build", "run", "verify")
 
 
 class Begun(NamedTuple):

@@ -19,7 +19,7 @@ from explore.record_book.recalled import NOTHING, Recalled, recalled
 from explore.record_book.record_book import RecordBook
 from explore.record_book.suited import Suited
 from explore.record_book.told_of_records import told_of
-from explore.results.records import Predicted, Record
+from explore.results.records import Failed, Measured, Outcome, Record
 from explore.results.run_environment import NAMED, NO, OWN, Environment
 from explore.results.version import version
 from explore.run.target import Target, numbers_of
@@ -163,18 +163,25 @@ class BookKeeping:
 
     def keep(self, records: Sequence[Record]) -> None:
         """Keep the outcomes of these records, unless the record book cannot be written, which is
-        noted once."""
+        noted once. Predictions are not kept, nor is it that no worker could start."""
         if self.book is None or self.failed or not self.book.writable:
             return
-        ran = [r for r in records if not isinstance(r.outcome, Predicted)]
+        told = [r for r in records if _tells(r.outcome)]
         try:
-            self.book.add(entry_of(r, self.subject, self.place, version()) for r in ran)
+            self.book.add(entry_of(r, self.subject, self.place, version()) for r in told)
         except UserError as error:
             self._gave_up(error)
 
     def _gave_up(self, error: UserError) -> None:
         self.failed = True
         self.note(f"no more is kept beside the run: {error.message}")
+
+
+def _tells(outcome: Outcome) -> bool:
+    """True if an outcome tells other runs of the program something about its variant."""
+    return isinstance(outcome, Measured) or (
+        isinstance(outcome, Failed) and outcome.stage != "start"
+    )
 
 
 def _say(line: str) -> None:

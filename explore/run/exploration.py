@@ -2,7 +2,7 @@
 again."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -12,7 +12,7 @@ from explore.building.build_tasks import Again
 from explore.building.ready_variant import keep_variants
 from explore.measure.front_again import measure_again
 from explore.measure.kept_references import kept_reference
-from explore.measure.measure_tasks import Measure
+from explore.measure.measure_tasks import RUN_LIMIT, Measure
 from explore.measure.reference_worker import reference_in_time
 from explore.offline.compile_best import CompileBest
 from explore.offline.working_compiler import compiler_for
@@ -22,8 +22,8 @@ from explore.report.progress import Watch
 from explore.results.front import front
 from explore.results.lost_forms import LostForm
 from explore.results.pace import at_pace
-from explore.results.records import Failed, Record, latest
-from explore.run.bench import Bench
+from explore.results.records import Failed, Record, Variant, latest
+from explore.run.bench import LEAST, Bench
 from explore.run.book_keeping import BookKeeping
 from explore.run.candidates import Candidates, candidates
 from explore.run.ledger import Ledger
@@ -45,6 +45,8 @@ from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.text.counted import counted
 from rewrites.tuning.family import Form
+
+MADE_AGAIN = 60.0  # seconds to make a variant of the known front again
 
 
 @frozen
@@ -76,10 +78,10 @@ class Exploration:
             device = None if kept is None else stack.enter_context(self._meters(kept))
             clock = self._clock(before)
             if device is not None and not before and self.known.settles(self.options.variants):
-                ledger = self._known_front(builders, device, clock)
-                builders.close()
-                self._measured_again(device, clock, ledger)
-                return True
+                ready = self._known_front(builders)
+                if ready is not None:
+                    builders.close()
+                    return self._front_measured(ready, device, clock)
             deriving = Derivations(builders, partial(_lost, self.store, self.watch))
             found = self._derived(deriving)
             deriving.late = clock.late
@@ -103,24 +105,42 @@ class Exploration:
         earlier_s = max((r.elapsed_s for r in before.values()), default=0.0)
         return RunClock(self.options.time_limit, self.begun, earlier_s)
 
-    def _known_front(self, builders: Workers, device: Workers, clock: RunClock) -> Ledger:
-        """The ledger after the variants of the known front were measured, the fastest first; no
-        others are searched for."""
-        note, hints, profile = self.watch.note, self.known.first, self.target.profile
-        usual_ns = self.store.environment.bounds.yardstick_ns
+    def _known_front(self, builders: Workers) -> list[Variant] | None:
+        """The variants of the known front, ready to be measured, the fastest first; None if one of
+        them cannot be made here: then the search begins as any other."""
+        profile, hints = self.target.profile, self.known.first
         chosen = [(hint.family, hint.form, hint.parameters) for hint in hints]
         tasks = [Again(n, self.program, *choice, profile) for n, choice in enumerate(chosen)]
-        found = {done.task.number: done.result for done in builders.map(tasks)}
-        ledger = Ledger(self.store, self.watch, clock, len(tasks), self.books, self.plans.made)
-        for n, variant in sorted(found.items()):
-            if isinstance(variant, Failed):
-                note(f"{hints[n].family} {hints[n].form}: {variant.reason}")
-            elif not ledger.ran or not clock.over():
-                plan, rounding = variant.plan, variant.rounding or 0.0
-                device.submit(Measure(n, plan, usual_ns=usual_ns, rounding=rounding))
-                (done,) = device.results()
-                ledger.record(variant, at_pace(done.result, usual_ns))
-        return ledger
+        found = {done.task.number: done.result for done in builders.map(tasks, MADE_AGAIN)}
+        for n, result in found.items():
+            if isinstance(result, Failed):
+                self.watch.note(f"{hints[n].family} {hints[n].form}: {result.reason}")
+        ready = [result for _, result in sorted(found.items()) if isinstance(result, Variant)]
+        return ready if len(ready) == len(tasks) else None
+
+    def _front_measured(
+        self, variants: Sequence[Variant], device: Workers, clock: RunClock
+    ) -> bool:
+        """Measure the variants of the known front, and search for no others; returns False if the
+        time was up before all were measured."""
+        count, usual_ns = len(variants), self.store.environment.bounds.yardstick_ns
+        ledger = Ledger(self.store, self.watch, clock, count, self.books, self.plans.made)
+        for n, variant in enumerate(variants):
+            if ledger.ran and clock.late():
+                break
+            left = clock.to_measure() if ledger.ran else None
+            plan, rounding = variant.plan, variant.rounding or 0.0
+            assert plan is not None
+            device.submit(
+                Measure(n, plan, usual_ns=usual_ns, rounding=rounding),
+                RUN_LIMIT if left is None else min(RUN_LIMIT, max(LEAST, left)),
+            )
+            (done,) = device.results()
+            if left is not None and isinstance(done.result, Failed) and done.result.timed_out:
+                break
+            ledger.record(variant, at_pace(done.result, usual_ns))
+        self._measured_again(device, clock, ledger)
+        return ledger.tried == count
 
     def _compiled(self, clock: RunClock) -> None:
         """Compile the kernels of the best variants by the cost model, if the device's compiler is

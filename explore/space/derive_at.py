@@ -78,7 +78,7 @@ def legal_near(system: System, point: Mapping[str, int]) -> list[Point]:
     if allowed(system, point):
         return [dict(point)]
     rungs = {p: _alone(system, p, value) for p, value in point.items()}
-    count, most = AROUND, max(map(len, rungs.values()))
+    count, most = AROUND, max(map(len, rungs.values()), default=0)
     while not (found := _among(system, {p: rungs[p][:count] for p in rungs})) and count < most:
         count *= 2
     return sorted(found, key=lambda other: (_apart(point, other), sorted(other.items())))[:NEAR]

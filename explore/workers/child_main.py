@@ -13,6 +13,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
+from explore.workers.prepared import belongs_to
 from ir.command import DEEPEST
 
 COLLECT_EVERY = 1.0  # seconds, at least
@@ -30,6 +31,7 @@ def main(pipe: int, lifeline: int) -> None:
     connection: Connection[Any, Any] = Connection(pipe)
     try:
         function = _made(connection.recv_bytes())
+        belongs_to(connection)
         connection.send((True, None))
     except BaseException as error:
         connection.send((False, _told(error)))

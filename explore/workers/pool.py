@@ -18,6 +18,7 @@ from explore.options.units import show_bytes
 from explore.results.records import Failed, Stage
 from explore.workers.child_process import Worker
 from explore.workers.done import Done
+from explore.workers.prepared import BEGINS
 from explore.workers.wait_any import wait_any
 
 T = TypeVar("T")
@@ -55,7 +56,7 @@ class Pool(Generic[T, R]):
         self._workers = [Worker(self._recipe, self._env) for _ in range(workers)]
         self._running: dict[Worker, tuple[T, float, float]] = {}  # task, limit, since
         self._finished: deque[Done[T, R]] = deque()
-        self._bad_starts = 0
+        self._bad_starts = self._bad_preparations = 0
 
     @property
     def pending(self) -> int:
@@ -121,7 +122,9 @@ class Pool(Generic[T, R]):
             return
         except Exception as error:  # the result came but cannot be rebuilt here
             fine, answer = False, (f"{type(error).__name__}: {error}", "")
-        if not worker.ready:
+        if fine is None:
+            self._prepares(worker, begins=(fine, answer) == BEGINS)
+        elif not worker.ready:
             worker.ready = bool(fine)
             if fine:
                 self._bad_starts = 0
@@ -132,13 +135,24 @@ class Pool(Generic[T, R]):
         elif worker in self._running:  # what a task's error left behind is not to be trusted
             self._end(i, worker, *answer)
 
+    def _prepares(self, worker: Worker, begins: bool) -> None:
+        """Note that a worker begins to prepare itself for its task, or that it is prepared: the
+        task's time counts from then on."""
+        now = time.monotonic()
+        worker.ready, worker.started = not begins, now
+        if worker in self._running:
+            task, limit, _ = self._running[worker]
+            self._running[worker] = (task, limit, now)
+        if not begins:
+            self._bad_preparations = 0
+
     def _why_end(self, worker: Worker) -> tuple[str, str, bool] | None:
         """The reason why a worker must end, its detail, and True if it took too long; None if it
         may go on."""
         now = time.monotonic()
         if not worker.ready and now - worker.started > _START_LIMIT:
             return f"the worker took longer than {_START_LIMIT:g} s to start", "", True
-        if worker not in self._running:
+        if not worker.ready or worker not in self._running:
             return None
         _, limit, since = self._running[worker]
         if now - since > limit:
@@ -151,15 +165,22 @@ class Pool(Generic[T, R]):
         self, i: int, worker: Worker, reason: str, detail: str = "", timed_out: bool = False
     ) -> None:
         """Kill worker i and begin another in its place; the task that it had fails for this reason,
-        with this detail (if that is empty, the worker's last words)."""
+        with this detail (if that is empty, the worker's last words). If the worker could not start,
+        the task waits for another one, until several in a row could not."""
         worker.kill()
         self._bad_starts = 0 if worker.ready else self._bad_starts + 1
+        if not worker.ready and worker in self._running:
+            self._bad_preparations += 1
+            if self._bad_preparations < _BAD_STARTS:
+                task, limit, _ = self._running.pop(worker)
+                self._waiting.appendleft((task, limit))
         if self._bad_starts >= _BAD_STARTS and self._waiting:  # it will not get better: say so
             task, limit = self._waiting.popleft()
             self._running[worker] = (task, limit, worker.started)
         if worker in self._running:
             words = detail or worker.last_words()
-            self._finish(worker, Failed(self._stage, reason, words, timed_out))
+            stage = self._stage if worker.ready else "start"
+            self._finish(worker, Failed(stage, reason, words, timed_out))
         self._workers[i] = Worker(self._recipe, self._env)
 
     def _finish(self, worker: Worker, result: R | Failed) -> None:

@@ -11,10 +11,12 @@ from constraints.devices import Profile
 from explore.__main__ import main
 from explore.building.build_tasks import Again
 from explore.building.ready_variant import keep_variants, ready_variant
+from explore.options.options import Options
 from explore.results.front import front
 from explore.results.records import Failed, Measured, Record, Variant
+from explore.run.book_keeping import BookKeeping
 from explore.run.run import Run
-from explore.run.target import profile_of
+from explore.run.target import profile_of, target_of
 from ir.parse import parse
 from tests.explore.test_record_book import CONV
 
@@ -52,6 +54,18 @@ def test_the_second_run_of_a_program_derives_nothing(
     assert {r.variant.id: r.variant for r in second} == best
     outcomes = [r.outcome for r in second]
     assert all(isinstance(o, Measured) and o.error is not None for o in outcomes)
+
+
+def test_that_no_worker_could_start_tells_nothing_of_variants(
+    device: Device, tmp_path: Path
+) -> None:
+    program, file = parse(CONV, "<test>"), tmp_path / "records.sqlite"
+    variant = Variant("naive-00000000", "naive", ())
+    with BookKeeping.begun(file, program, target_of(device, None, ())) as books:
+        books.keep([Record(variant, Failed("start", "the worker could not start"))])
+        assert books.recall(Options(), 1e12).tried == frozenset()
+        books.keep([Record(variant, Failed("build", "no"))])
+        assert books.recall(Options(), 1e12).tried == {variant.id}
 
 
 def test_a_variant_that_was_kept_is_the_one_that_is_made(device: Device, cache: Path) -> None:

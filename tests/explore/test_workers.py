@@ -7,6 +7,7 @@ import sys
 import time
 import weakref
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from explore.results.records import Failed
 from explore.workers.child_main import collect
 from explore.workers.nursery import FORKS, nursery
 from explore.workers.pool import Pool
+from explore.workers.prepared import prepared
 from explore.workers.wait_any import wait_any
 
 # Tasks: what a worker is asked to do, by name.
@@ -185,7 +187,7 @@ def test_a_worker_that_cannot_start_fails_its_tasks_and_does_not_spin() -> None:
     with Pool[int, int](add_base, setup=broken_prepare, stage="build") as pool:
         (done,) = pool.map([1])
     assert isinstance(done.result, Failed)
-    assert done.result.stage == "build"
+    assert done.result.stage == "start"
     assert done.result.reason == "the worker could not start: OSError: no device here"
 
 
@@ -204,6 +206,38 @@ def test_waiting_has_an_end() -> None:
         pool.submit(5.0)
         assert pool.results(0.1) == []
         assert pool.pending == 1
+
+
+def opening(seconds: float) -> str:
+    """A task that first opens something, which takes so many seconds (less than none: it cannot be
+    opened), and then takes a tenth of a second."""
+    prepared(partial(opened_in, seconds))
+    time.sleep(0.1)
+    return "done"
+
+
+def opened_in(seconds: float) -> None:
+    if seconds < 0:
+        raise OSError("no such device")
+    time.sleep(seconds)
+
+
+def test_what_a_worker_prepares_does_not_count_as_time_of_its_task() -> None:
+    with Pool[float, str](opening, timeout=0.5) as pool:
+        assert [done.result for done in pool.map([1.0])] == ["done"]
+        (late,) = pool.map([0.0], timeout=0.01)
+    assert isinstance(late.result, Failed)
+    assert (late.result.stage, late.result.timed_out) == ("run", True)
+
+
+def test_a_worker_that_cannot_prepare_itself_could_not_start() -> None:
+    """Three workers try, one after the other; then the task fails at its start."""
+    with Pool[float, str](opening, stage="build") as pool:
+        (done,) = pool.map([-1.0])
+        assert isinstance(done.result, Failed)
+        assert done.result.stage == "start"
+        assert "could not start: OSError: no such device" in done.result.reason
+        assert [done.result for done in pool.map([0.0])] == ["done"]
 
 
 def surroundings(names: tuple[str, ...]) -> tuple[dict[str, str | None], str, bool]:
