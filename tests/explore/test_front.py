@@ -222,25 +222,27 @@ def test_a_time_that_stays_noisy_is_said_to_be(tmp_path: Path, late: bool, turns
     assert device.turns == turns
 
 
+class Counting(Device):
+    """A simulated device that notes how many plans each task has."""
+
+    asked: tuple[int, ...] = ()
+
+    def submit(self, task: Again, timeout: float) -> None:
+        self.asked += (len(task.plans),)
+        super().submit(task, timeout)
+
+
 def test_no_more_variants_are_measured_again_than_there_is_time_for(tmp_path: Path) -> None:
-    """Of thirty variants that may be better than the best, eight are measured beside it at first,
-    a second each. Then five seconds are left: the best and four others are measured."""
+    """The best is measured beside eight of thirty that may be better, a second each. Then five
+    seconds are left, and it is measured beside four others."""
     records = [point(n, 100.0 + 0.1 * n, 8) for n in range(31)]
     times = {r.variant.plan: r.time_ns or 0.0 for r in records}
-    asked: list[int] = []
-    device = Device(lambda plan, turn: [times[plan]] * 5)
-    submit = device.submit
-
-    def counted(task: Again, timeout: float) -> None:
-        asked.append(len(task.plans))
-        submit(task, timeout)
-
-    device.submit = counted  # type: ignore[method-assign]
+    device: Any = Counting(lambda plan, turn: [times[plan]] * 5)
     with Store.create(tmp_path / "run", ENVIRONMENT) as store:
         store.append(records)
-        left = (lambda: float(sum(asked)), print, lambda: 14.0 - sum(asked))
-        measure_again(store, device, plans_of, *left)  # type: ignore[arg-type]
-    assert asked == [9, 5]
+        taken, left = lambda: float(sum(device.asked)), lambda: 14.0 - sum(device.asked)
+        measure_again(store, device, plans_of, taken, print, left)
+    assert device.asked == (9, 5)
 
 
 def test_a_best_that_vanishes_is_explained(tmp_path: Path) -> None:

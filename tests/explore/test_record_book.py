@@ -491,7 +491,7 @@ def test_a_point_that_is_not_legal_at_other_sizes_gives_legal_ones_near_it(devic
 
 
 def test_a_point_with_a_zero_is_found_again_where_it_is_legal() -> None:
-    """Of the forms by `wgmma`, no staged line has room beside its pixels: `rp` is 0."""
+    """The parameter `rp` of forms by `wgmma` is 0: no staged line has room beside its pixels."""
     program = parse(CONV, "<test>", {"C": 64, "M": 64, "W": 34, "H": 34})
     form = form_named(program, "matrix", "wgmma-bf16 patch relaid parts")
     point = (("k", 1), ("rp", 0), ("sc", 1), ("sr", 1), ("tr", 1), ("tx", 8), ("ty", 8))
