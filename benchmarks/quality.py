@@ -24,6 +24,7 @@ from codegen.plan import Plan
 from explore.measure.measure_tasks import Again
 from explore.measure.reference_file import FILE
 from explore.options.options import Options
+from explore.results.front import front
 from explore.results.records import Failed
 from explore.run.run import Run
 from explore.run.source import Source
@@ -41,11 +42,13 @@ INK = ("#858585", "#3f87e8", "#d9822b", "#d6409f")
 @dataclass(frozen=True, slots=True)
 class Searched:
     """A stored run, the name of the way in which it searched, the plan of its best variant at some
-    times (None: nothing had run), and the seconds after which its first result stood."""
+    times (None: nothing had run) and at the end (`pick`), and the seconds after which its first
+    result stood."""
 
     name: str
     run: Run
     best: Mapping[float, Plan | None]
+    pick: Plan | None
     first_s: float | None
 
 
@@ -58,13 +61,14 @@ def searched(word: str, at: Sequence[float]) -> Searched:
     for t in at:
         known = [r for r in ran if r.elapsed_s <= t]
         best[t] = min(known, key=lambda r: r.time_ns or 0.0).variant.plan if known else None
-    return Searched(name, run, best, min((r.elapsed_s for r in ran), default=None))
+    pick = next((r.variant.plan for r in front(run.records)), None)
+    return Searched(name, run, best, pick, min((r.elapsed_s for r in ran), default=None))
 
 
 def timed(runs: Sequence[Searched]) -> dict[Plan, float]:
-    """The time in nanoseconds of each plan that was the best of a run at some time; all are timed
-    in turns."""
-    plans = dict.fromkeys(plan for s in runs for plan in s.best.values() if plan)
+    """The time in nanoseconds of each plan that was the best of a run at some time or at the end;
+    all are timed in turns."""
+    plans = dict.fromkeys(plan for s in runs for plan in _plans(s) if plan)
     folder, environment = runs[0].run.folder, runs[0].run.environment
     options = Options.from_json(environment.options)
     program = Source.of(environment).program(options)
@@ -79,16 +83,21 @@ def timed(runs: Sequence[Searched]) -> dict[Plan, float]:
         return dict(zip(plans, done.result.medians_ns, strict=True))
 
 
+def _plans(s: Searched) -> list[Plan | None]:
+    """The plans that were the best of a run, the one at the end last."""
+    return [*s.best.values(), s.pick]
+
+
 def ratios(runs: Sequence[Searched], times: Mapping[Plan, float]) -> list[list[float | None]]:
-    """For each run and time, the time of its best variant then over that of the best known one;
-    None if nothing had run."""
+    """For each run and time, and the end, the time of its best variant then over that of the best
+    known one; None if nothing had run."""
     least = min(times.values())
-    return [[times[plan] / least if plan else None for plan in s.best.values()] for s in runs]
+    return [[times[plan] / least if plan else None for plan in _plans(s)] for s in runs]
 
 
 def table(runs: Sequence[Searched], found: Sequence[Sequence[float | None]]) -> list[str]:
-    """The lines of a Markdown table of the runs' ratios at each time."""
-    heads = [f"{t:g} s" for t in runs[0].best]
+    """The lines of a Markdown table of the runs' ratios at each time and at the end."""
+    heads = [*(f"{t:g} s" for t in runs[0].best), "pick"]
     lines = [f"| search | first result | {' | '.join(heads)} |", "|---" * (2 + len(heads)) + "|"]
     for s, row in zip(runs, found, strict=True):
         first = "none" if s.first_s is None else f"{s.first_s:.1f} s"
@@ -102,7 +111,7 @@ def kept(
 ) -> dict[str, Any]:
     """The table of the runs' ratios as a file keeps it."""
     rows = [
-        {"name": s.name, "first_s": s.first_s, "ratios": row}
+        {"name": s.name, "first_s": s.first_s, "ratios": row[:-1], "pick": row[-1]}
         for s, row in zip(runs, found, strict=True)
     ]
     return {"title": title, "at": [*runs[0].best], "rows": rows}

@@ -5,13 +5,12 @@ version for a device with the same profile, and are taken as they are, as built 
 """
 
 import json
-import pickle
 from collections.abc import Iterable
 
 from codegen.binaries.binary_cache import BinaryCache, key
 from codegen.binaries.cache_folder import cache_folder
 from constraints.devices import Profile
-from explore.building.build_tasks import Again, Task
+from explore.building.build_tasks import Again
 from explore.options.stored_fields import Damaged, loaded
 from explore.results.read_record import variant_from
 from explore.results.record_json import variant_json
@@ -47,26 +46,9 @@ def ready_variant(task: Again) -> Variant | Failed:
         except (Damaged, ValueError):
             pass
         cache.drop(name)
-    return _made(task)
+    from explore.building.make_again import variant_again  # here: what is kept needs none of it
 
-
-def _made(task: Again) -> Variant | Failed:
-    """The variant of a task, derived, generated and proved."""
-    from explore.building.build_variant import Builder, make  # here: what is kept needs none
-    from explore.space.derive_at import DeriveAt, derive_at
-    from explore.space.derive_form import Inapplicable
-    from rewrites.families.all_families import form_named
-
-    form = form_named(task.program, task.family, task.form)
-    found = derive_at(DeriveAt(task.program, form, task.profile, (task.parameters,)))
-    if isinstance(found, Inapplicable):
-        return Failed("constrain", found.reason)
-    bare = next((v for v in found.variants if v.parameters == task.parameters), None)
-    if bare is None:
-        return Failed("constrain", "its parameters do not satisfy the constraints of its form")
-    program = pickle.dumps(found.lowered.program)
-    made = make(Builder(None, task.profile), Task(task.number, program, task.parameters))
-    return made.failed or made.variant(bare, found.lowered)
+    return variant_again(task)
 
 
 def _name(

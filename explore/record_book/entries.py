@@ -1,8 +1,6 @@
 """The entries of a record book: a variant's outcome, on which program and device, and by which
 version."""
 
-import json
-import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -76,14 +74,14 @@ def entry_of(record: Record, subject: Subject, place: Place, version: str) -> En
     return Entry(subject, place, version, short, *amounts, kernels)
 
 
-def packed(entry: Entry) -> bytes:
-    """The details of an entry, compressed: its record, its memory, and the key of its kernels."""
-    fields = to_json(entry.record) | {
+def details(entry: Entry) -> dict[str, Any]:
+    """The details of an entry as a JSON object: its record, its memory, and the key of its
+    kernels."""
+    return to_json(entry.record) | {
         "memory_bytes": entry.memory_bytes,
         "workspace_bytes": entry.workspace_bytes,
         "key": entry.kernels,
     }
-    return zlib.compress(json.dumps(fields, allow_nan=False).encode(), 6)
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:
@@ -100,7 +98,7 @@ def entry_json(entry: Entry) -> dict[str, Any]:
         "driver": entry.place.driver,
         "limits": entry.place.limits,
         "version": entry.version,
-        "record": json.loads(zlib.decompress(packed(entry))),
+        "record": details(entry),
     }
 
 

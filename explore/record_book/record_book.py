@@ -3,17 +3,17 @@
 import json
 import sqlite3
 import time
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from explore.options.stored_fields import LONG, TEXT, Damaged, Fields
+from explore.options.stored_fields import LONG, Damaged, Fields
 from explore.record_book.book_file import absent_from, connect, patiently
 from explore.record_book.device_facts import DeviceFacts, facts_from
-from explore.record_book.entries import Entry, Place, Subject, entry_from, identity_from, packed
+from explore.record_book.entries import Entry, Place, Subject, details, entry_from, identity_from
 from explore.record_book.program_identity import Identity
+from explore.run_store.packed_text import packed, unpacked
 from ir.core.frozen import frozen
 from ir.errors import UserError
 
@@ -80,7 +80,11 @@ class RecordBook:
             [
                 *key,
                 *(record.variant.id, record.variant.family, status, entry.time_ns),
-                *(entry.memory_bytes, record.unix_s, packed(entry)),
+                *(
+                    entry.memory_bytes,
+                    record.unix_s,
+                    packed(json.dumps(details(entry), allow_nan=False)),
+                ),
             ],
         )
 
@@ -178,10 +182,9 @@ class RecordBook:
         if "code" in self._absent:
             return None
         rows = self._rows("SELECT details FROM code WHERE key = ?", (key,))
-        out = zlib.decompressobj()
         try:
-            return out.decompress(rows[0][0], TEXT).decode() if rows else None
-        except (zlib.error, TypeError, UnicodeDecodeError):
+            return unpacked(rows[0][0], "code") if rows else None
+        except (Damaged, UnicodeDecodeError):
             return None
 
     def keep_code(self, key: str, text: str) -> None:
@@ -189,7 +192,7 @@ class RecordBook:
         with self._changing():
             self._connection.execute(
                 "INSERT OR REPLACE INTO code VALUES (?, ?, ?)",
-                [key, time.time(), zlib.compress(text.encode(), 6)],
+                [key, time.time(), packed(text)],
             )
             self._connection.execute(
                 "DELETE FROM code WHERE key IN (SELECT key FROM code ORDER BY unix_s DESC"
@@ -336,7 +339,7 @@ def _readable(fields: dict[str, Any], read: Any) -> Iterator[Any]:
     valid entry."""
     try:
         yield read(fields)
-    except (Damaged, ValueError, TypeError, RecursionError, zlib.error):
+    except (Damaged, ValueError, TypeError, RecursionError):
         return
 
 
@@ -355,10 +358,8 @@ def _facts(fields: dict[str, Any]) -> DeviceFacts:
 
 
 def _entry(fields: dict[str, Any]) -> Entry:
-    out = zlib.decompressobj()
-    text = out.decompress(fields["details"], TEXT)
     lists = {name: json.loads(fields[name]) for name in ("sizes", "kinds")}
-    record = {"record": json.loads(text)}
+    record = {"record": json.loads(unpacked(fields["details"], "details"))}
     return entry_from({**fields, **lists, **record}, here=bool(fields["here"]))
 
 

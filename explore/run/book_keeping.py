@@ -163,10 +163,12 @@ class BookKeeping:
 
     def keep(self, records: Sequence[Record]) -> None:
         """Keep the outcomes of these records, unless the record book cannot be written, which is
-        noted once. Predictions are not kept, nor is it that no worker could start."""
+        noted once. Predictions are not kept, nor is it that no worker could start, or that a result
+        was too wrong for this run, though not for most."""
         if self.book is None or self.failed or not self.book.writable:
             return
-        told = [r for r in records if _tells(r.outcome)]
+        usual = largest_error(self.program, None)
+        told = [r for r in records if _tells(r.outcome, usual)]
         try:
             self.book.add(entry_of(r, self.subject, self.place, version()) for r in told)
         except UserError as error:
@@ -177,11 +179,13 @@ class BookKeeping:
         self.note(f"no more is kept beside the run: {error.message}")
 
 
-def _tells(outcome: Outcome) -> bool:
-    """True if an outcome tells other runs of the program something about its variant."""
-    return isinstance(outcome, Measured) or (
-        isinstance(outcome, Failed) and outcome.stage != "start"
-    )
+def _tells(outcome: Outcome, usual: float) -> bool:
+    """True if an outcome tells other runs of the program, which allow `usual` errors, something
+    about its variant."""
+    if isinstance(outcome, Failed):
+        right = outcome.error is not None and outcome.error <= usual
+        return outcome.stage != "start" and not right
+    return isinstance(outcome, Measured)
 
 
 def _say(line: str) -> None:

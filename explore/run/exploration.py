@@ -124,7 +124,7 @@ class Exploration:
         """Measure the variants of the known front, and search for no others; returns False if the
         time was up before all were measured."""
         count, usual_ns = len(variants), self.store.environment.bounds.yardstick_ns
-        ledger = Ledger(self.store, self.watch, clock, count, self.books, self.plans.made)
+        ledger = Ledger(self.store, self.watch, clock, count, self.books)
         for n, variant in enumerate(variants):
             if ledger.ran and clock.late():
                 break
@@ -232,7 +232,7 @@ class Exploration:
         left = max(0, self.known.budget(self.options.variants) - len(before))
         overlap = not self.target.disturbed_by_builds
         search = found.search(self.options, int(overlap), estimated=self.target.device is None)
-        ledger = Ledger(self.store, self.watch, clock, left, self.books, self.plans.made)
+        ledger = Ledger(self.store, self.watch, clock, left, self.books)
         return Loop(
             candidates=found,
             clock=clock,
@@ -256,6 +256,7 @@ class Exploration:
         if device is not None and target.device is not None:
             from explore.peers.peers import measure_peers  # here: it loads what opens devices
 
+            plans.made |= {v.id: v.plan for v in ledger.built if v.plan is not None}
             measure_again(self.store, device, plans.all, clock.elapsed, note, clock.left)
             best = {record.variant.id for record in front(self.store.records())}
             kept = (variant for variant in ledger.built if variant.id in best)

@@ -3,7 +3,6 @@
 import time
 from dataclasses import dataclass, field
 
-from codegen.plan import Plan
 from explore.report.pace_watch import PaceWatch
 from explore.report.progress import Watch
 from explore.results.records import Failed, Measured, Outcome, Record, Variant
@@ -19,15 +18,13 @@ class Ledger:
     """The outcomes of a run's variants, stored and in memory: `outcomes` by the key of a variant's
     kernels, and `best`, the times and memory of variants that ran. `left` is the number of variants
     that may still be tried; this start of the run has `tried` some, of which some `ran`.
-    `made_here` are plans by variant, as they are made, and `built` the variants with their
-    plans."""
+    `built` are the variants that were tried and have a plan."""
 
     store: Store
     watch: Watch
     clock: RunClock
     left: int
     books: BookKeeping
-    made_here: dict[str, Plan] = field(default_factory=dict)  # by variant: filled as they are made
     built: list[Variant] = field(default_factory=list)
     outcomes: dict[str, Outcome] = field(default_factory=dict)  # by key
     best: list[tuple[float, int]] = field(default_factory=list)  # time, memory
@@ -39,7 +36,6 @@ class Ledger:
         """Store and show the outcome of a variant that was tried here."""
         record = Record(variant, outcome, self.clock.elapsed(), time.time())
         if variant.plan is not None:
-            self.made_here[variant.id] = variant.plan
             self.built.append(variant)
         self.store.append([record])
         self.books.keep([record])

@@ -1,4 +1,4 @@
-"""Long texts in the file of a run: compressed, and of a bounded length when they are read."""
+"""Long texts in a file of outcomes: compressed, and of a bounded length when they are read."""
 
 import zlib
 

@@ -1,6 +1,7 @@
 """Tests that a program which the records know is measured again at once: its best variants come
 with their plans from the user's cache, or are made again."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,18 @@ def test_that_no_worker_could_start_tells_nothing_of_variants(
         assert books.recall(Options(), 1e12).tried == {variant.id}
 
 
+def test_a_run_that_asks_for_smaller_errors_leaves_what_is_right_for_others(
+    device: Device, tmp_path: Path
+) -> None:
+    program, file = parse(CONV, "<test>"), tmp_path / "records.sqlite"
+    variant = Variant("naive-00000000", "naive", ())
+    with BookKeeping.begun(file, program, target_of(device, None, ())) as books:
+        books.keep([Record(variant, Failed("verify", "5e-5 is over 1e-5", error=5e-5))])
+        assert books.recall(Options(), 1e12).tried == frozenset()
+        books.keep([Record(variant, Failed("verify", "0.5 is over 1e-5", error=0.5))])
+        assert books.recall(Options(), 1e12).tried == {variant.id}
+
+
 def test_a_variant_that_was_kept_is_the_one_that_is_made(device: Device, cache: Path) -> None:
     program, profile = parse(CONV, "<test>"), profile_of(device)
     made = ready_variant(asked(profile))
@@ -99,3 +112,9 @@ def test_a_variant_that_is_not_legal_is_told(device: Device, cache: Path) -> Non
     found = ready_variant(asked(profile_of(device), wrong))
     assert isinstance(found, Failed)
     assert "do not satisfy the constraints" in found.reason
+
+
+def test_a_form_that_does_not_exist_is_told(device: Device, cache: Path) -> None:
+    found = ready_variant(replace(asked(profile_of(device)), form="of nobody"))
+    assert isinstance(found, Failed)
+    assert "of nobody" in found.reason
