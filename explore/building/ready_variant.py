@@ -1,6 +1,6 @@
 """The variants of the front that are known for a program, ready to be measured again.
 
-Plans of a run's front are kept in the user's cache. They were proved when they were made, by this
+They are kept with their plans in the user's cache. These were proved when they were made, by this
 version for a device with the same profile, and are taken as they are, as built kernels are.
 """
 
@@ -34,7 +34,8 @@ def keep_variants(program: Program, profile: Profile, variants: Iterable[Variant
 
 
 def ready_variant(task: Again) -> Variant | Failed:
-    """The variant of a task with its plan: the one that was kept, or one that is made again."""
+    """The variant of a task with its plan: the one that was kept, or one that is made again, and is
+    kept from then on."""
     name = _name(task.program, task.profile, task.family, task.form, task.parameters)
     cache = _cache()
     content = cache.get(name)
@@ -48,7 +49,10 @@ def ready_variant(task: Again) -> Variant | Failed:
         cache.drop(name)
     from explore.building.make_again import variant_again  # here: what is kept needs none of it
 
-    return variant_again(task)
+    made = variant_again(task)
+    if isinstance(made, Variant):
+        keep_variants(task.program, task.profile, [made])
+    return made
 
 
 def _name(

@@ -19,7 +19,7 @@ from explore.offline.working_compiler import compiler_for
 from explore.options.options import Options
 from explore.record_book.recalled import Recalled
 from explore.report.progress import Watch
-from explore.results.front import front
+from explore.results.front import best_first
 from explore.results.lost_forms import LostForm
 from explore.results.pace import at_pace
 from explore.results.records import Failed, Record, Variant, latest
@@ -46,6 +46,7 @@ from ir.core.nodes import Program
 from ir.text.counted import counted
 from rewrites.tuning.family import Form
 
+KEPT = 12  # variants of a run that are kept with their plans
 MADE_AGAIN = 60.0  # seconds to make a variant of the known front again
 
 
@@ -250,15 +251,16 @@ class Exploration:
         )
 
     def _measured_again(self, device: Workers | None, clock: RunClock, ledger: Ledger) -> None:
-        """Measure the front again, and the peers beside it, where the device is here. What is on
-        the front then, and was built here (it is in the `ledger`), is kept for later runs."""
+        """Measure the front again, and the peers beside it, where the device is here. The best
+        variants that were built here (they are in the `ledger`) are kept for later runs: those on
+        the front, and those that may be on it when they are measured again."""
         options, target, plans, note = self.options, self.target, self.plans, self.watch.note
         if device is not None and target.device is not None:
             from explore.peers.peers import measure_peers  # here: it loads what opens devices
 
             plans.made |= {v.id: v.plan for v in ledger.built if v.plan is not None}
             measure_again(self.store, device, plans.all, clock.elapsed, note, clock.left)
-            best = {record.variant.id for record in front(self.store.records())}
+            best = {record.variant.id for record in best_first(self.store.records(), KEPT)}
             kept = (variant for variant in ledger.built if variant.id in best)
             keep_variants(self.program, target.profile, kept)
             for line in measure_peers(

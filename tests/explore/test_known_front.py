@@ -49,7 +49,7 @@ def test_the_second_run_of_a_program_derives_nothing(
     first = explored(device, tmp_path, "first", 5)
     assert "deriving" in capsys.readouterr().err
     best = {r.variant.id: r.variant for r in front(first)}
-    assert len(list(cache.iterdir())) == len(best)
+    assert len(list(cache.iterdir())) >= len(best)
     second = explored(device, tmp_path, "second", 3)
     assert "deriving" not in capsys.readouterr().err
     assert {r.variant.id: r.variant for r in second} == best
@@ -88,23 +88,24 @@ def test_a_variant_that_was_kept_is_the_one_that_is_made(device: Device, cache: 
     assert made.plan is not None
     assert made.derivation
     assert made.rounding is not None
-    assert not cache.exists()
-    keep_variants(program, profile, [made])
+    (file,) = cache.iterdir()
+    kept = file.read_bytes()
     assert ready_variant(asked(profile)) == made
+    keep_variants(program, profile, [made])
+    assert [file.read_bytes() for file in cache.iterdir()] == [kept]
 
 
 @pytest.mark.parametrize("content", [b"", b"x" * 99])
 def test_a_kept_variant_that_is_damaged_is_made_again(
     device: Device, cache: Path, content: bytes
 ) -> None:
-    program, profile = parse(CONV, "<test>"), profile_of(device)
+    profile = profile_of(device)
     made = ready_variant(asked(profile))
-    assert isinstance(made, Variant)
-    keep_variants(program, profile, [made])
     (file,) = cache.iterdir()
+    kept = file.read_bytes()
     BinaryCache(cache).put(file.name, content)
     assert ready_variant(asked(profile)) == made
-    assert not file.exists()
+    assert file.read_bytes() == kept
 
 
 def test_a_variant_that_is_not_legal_is_told(device: Device, cache: Path) -> None:
