@@ -141,10 +141,10 @@ class BookKeeping:
             self._gave_up(error)
             return NOTHING
 
-    def facts(self, known: Recalled, variants: int) -> DeviceFacts | None:
-        """The facts of the device from the record book, if the run has nothing left to search, so
-        that they need not be measured again; None for any other run."""
-        if self.book is None or not known.settles(variants):
+    def facts(self, known: Recalled) -> DeviceFacts | None:
+        """The facts of the device from the record book, if the program's front is known, so that
+        its first result need not wait until they are measured again; None for any other run."""
+        if self.book is None or not known.again:
             return None
         try:
             return self.book.facts(self.place, version())

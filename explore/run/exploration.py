@@ -17,7 +17,7 @@ from explore.measure.reference_worker import reference_in_time
 from explore.offline.compile_best import CompileBest
 from explore.offline.working_compiler import compiler_for
 from explore.options.options import Options
-from explore.record_book.recalled import Recalled
+from explore.record_book.recalled import Recalled, hint_of
 from explore.report.progress import Watch
 from explore.results.front import best_first
 from explore.results.lost_forms import LostForm
@@ -27,7 +27,7 @@ from explore.run.bench import LEAST, Bench
 from explore.run.book_keeping import BookKeeping
 from explore.run.candidates import Candidates, candidates
 from explore.run.ledger import Ledger
-from explore.run.loop import Loop
+from explore.run.loop import Loop, first_round
 from explore.run.round_builds import RoundBuilds
 from explore.run.run_clock import RunClock
 from explore.run.target import Target
@@ -78,17 +78,23 @@ class Exploration:
             kept = self._kept_reference()
             device = None if kept is None else stack.enter_context(self._meters(kept))
             clock = self._clock(before)
-            if device is not None and not before and self.known.settles(self.options.variants):
+            left = max(0, self.known.budget(self.options.variants) - len(before))
+            ledger = Ledger(self.store, self.watch, clock, left, self.books)
+            if device is not None and not before and self.known.again:
                 ready = self._known_front(builders)
-                if ready is not None:
+                self._front_measured(ready, device, ledger)
+                settled = self.known.settles(self.options.variants)
+                if (settled and len(ready) == len(self.known.again)) or ledger.over():
                     builders.close()
-                    return self._front_measured(ready, device, clock)
+                    self._measured_again(device, ledger)
+                    return settled and ledger.tried == len(self.known.again)
+                before = first_round(self.store.records())
             deriving = Derivations(builders, partial(_lost, self.store, self.watch))
             found = self._derived(deriving)
             deriving.late = clock.late
             if device is None and self.target.device is not None:
                 device = stack.enter_context(self._meters(self._reference()))
-            loop = self._loop(found, deriving, device, before, clock)
+            loop = self._loop(found, deriving, device, before, ledger)
             if device is not None and not before:
                 self.watch.note("building a first round of kernels; times come when it is built")
             finished = loop.run()
@@ -98,7 +104,7 @@ class Exploration:
             if self.target.device is None:
                 self._compiled(clock)
             else:
-                self._measured_again(device, clock, loop.ledger)
+                self._measured_again(device, ledger)
         return finished
 
     def _clock(self, before: Mapping[str, Record]) -> RunClock:
@@ -106,28 +112,23 @@ class Exploration:
         earlier_s = max((r.elapsed_s for r in before.values()), default=0.0)
         return RunClock(self.options.time_limit, self.begun, earlier_s)
 
-    def _known_front(self, builders: Workers) -> list[Variant] | None:
-        """The variants of the known front, ready to be measured, the fastest first; None if one of
-        them cannot be made here: then the search begins as any other."""
-        profile, hints = self.target.profile, self.known.first
+    def _known_front(self, builders: Workers) -> list[Variant]:
+        """The variants of the known front that can be made here, ready to be measured, the fastest
+        first."""
+        profile, hints = self.target.profile, [hint_of(entry) for entry in self.known.again]
         chosen = [(hint.family, hint.form, hint.parameters) for hint in hints]
         tasks = [Again(n, self.program, *choice, profile) for n, choice in enumerate(chosen)]
         found = {done.task.number: done.result for done in builders.map(tasks, MADE_AGAIN)}
         for n, result in found.items():
             if isinstance(result, Failed):
                 self.watch.note(f"{hints[n].family} {hints[n].form}: {result.reason}")
-        ready = [result for _, result in sorted(found.items()) if isinstance(result, Variant)]
-        return ready if len(ready) == len(tasks) else None
+        return [result for _, result in sorted(found.items()) if isinstance(result, Variant)]
 
-    def _front_measured(
-        self, variants: Sequence[Variant], device: Workers, clock: RunClock
-    ) -> bool:
-        """Measure the variants of the known front, and search for no others; returns False if the
-        time was up before all were measured."""
-        count, usual_ns = len(variants), self.store.environment.bounds.yardstick_ns
-        ledger = Ledger(self.store, self.watch, clock, count, self.books)
+    def _front_measured(self, variants: Sequence[Variant], device: Workers, ledger: Ledger) -> None:
+        """Measure the variants of the known front that could be made, until the time is up."""
+        clock, usual_ns = ledger.clock, self.store.environment.bounds.yardstick_ns
         for n, variant in enumerate(variants):
-            if ledger.ran and clock.late():
+            if ledger.over():
                 break
             left = clock.to_measure() if ledger.ran else None
             plan, rounding = variant.plan, variant.rounding or 0.0
@@ -140,8 +141,6 @@ class Exploration:
             if left is not None and isinstance(done.result, Failed) and done.result.timed_out:
                 break
             ledger.record(variant, at_pace(done.result, usual_ns))
-        self._measured_again(device, clock, ledger)
-        return ledger.tried == count
 
     def _compiled(self, clock: RunClock) -> None:
         """Compile the kernels of the best variants by the cost model, if the device's compiler is
@@ -225,15 +224,13 @@ class Exploration:
         deriving: Derivations,
         device: Workers | None,
         before: Mapping[str, Record],
-        clock: RunClock,
+        ledger: Ledger,
     ) -> Loop:
-        """The loop over rounds of the candidates `found`, with the part of the budget that earlier
-        starts have left, whose records are `before`. `device` is the worker on the device (None:
-        the device is not here)."""
-        left = max(0, self.known.budget(self.options.variants) - len(before))
-        overlap = not self.target.disturbed_by_builds
+        """The loop over rounds of the candidates `found`, with the part of the budget that the
+        `ledger` has left. `before` are the records of variants that were tried, and `device` is the
+        worker on the device (None: the device is not here)."""
+        clock, overlap = ledger.clock, not self.target.disturbed_by_builds
         search = found.search(self.options, int(overlap), estimated=self.target.device is None)
-        ledger = Ledger(self.store, self.watch, clock, left, self.books)
         return Loop(
             candidates=found,
             clock=clock,
@@ -250,11 +247,12 @@ class Exploration:
             overlap=overlap,
         )
 
-    def _measured_again(self, device: Workers | None, clock: RunClock, ledger: Ledger) -> None:
+    def _measured_again(self, device: Workers | None, ledger: Ledger) -> None:
         """Measure the front again, and the peers beside it, where the device is here. The best
         variants that were built here (they are in the `ledger`) are kept for later runs: those on
         the front, and those that may be on it when they are measured again."""
         options, target, plans, note = self.options, self.target, self.plans, self.watch.note
+        clock = ledger.clock
         if device is not None and target.device is not None:
             from explore.peers.peers import measure_peers  # here: it loads what opens devices
 

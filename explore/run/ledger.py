@@ -54,6 +54,10 @@ class Ledger:
         if isinstance(record.outcome, Measured) and record.memory_bytes is not None:
             self.best.append((record.outcome.time_ns, record.memory_bytes))
 
+    def over(self) -> bool:
+        """True if the time for the search is up, and some variant ran."""
+        return self.ran > 0 and self.clock.late()
+
     def ceiling(self, variant: Variant) -> float | None:
         """The time in nanoseconds above which a variant cannot come near the front; None if nothing
         ran yet."""

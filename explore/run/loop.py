@@ -68,11 +68,7 @@ class Loop:
             if self.clock.late():
                 return None
             self._progress()
-        return None if self._up() else self.rounds.take(self._room())
-
-    def _up(self) -> bool:
-        """True if the time for the search is up, and some variant ran."""
-        return self.clock.late() and self.ledger.ran > 0
+        return None if self.ledger.over() else self.rounds.take(self._room())
 
     def _room(self) -> int:
         """The number of further variants that the budget allows."""
@@ -91,7 +87,7 @@ class Loop:
         waits for a worker and the next round is known. So one long build does not hold up the next
         round. With `to_the_end`, it waits for all builds. When the time is up, builds are ended."""
         while not self.builds.complete():
-            if self._up():
+            if self.ledger.over():
                 self.builds.end()
                 return
             self._handed_on()
@@ -153,7 +149,7 @@ class Loop:
 
         Returns False if built variants were left unmeasured, for a resumed run; else True.
         """
-        while self.bench.running and not self._up():
+        while self.bench.running and not self.ledger.over():
             self._pump()
         for n, outcome in self.bench.given_up():
             self._taken(n, outcome)

@@ -57,6 +57,20 @@ def test_the_second_run_of_a_program_derives_nothing(
     assert all(isinstance(o, Measured) and o.error is not None for o in outcomes)
 
 
+def test_a_search_that_goes_on_measures_what_is_known_first_and_once(
+    device: Device, tmp_path: Path, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = front(explored(device, tmp_path, "first", 5))
+    said = capsys.readouterr().err
+    assert "measuring what" in said
+    found = [r.variant.id for r in explored(device, tmp_path, "second", 12) if r.round == 0]
+    said = capsys.readouterr().err
+    assert "deriving" in said
+    assert "measuring what" not in said
+    assert {*found[: len(known)]} == {r.variant.id for r in known}
+    assert len(found) == len({*found}) == 12 - 5
+
+
 def test_that_no_worker_could_start_tells_nothing_of_variants(
     device: Device, tmp_path: Path
 ) -> None:
