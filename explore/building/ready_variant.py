@@ -33,11 +33,15 @@ def keep_variants(program: Program, profile: Profile, variants: Iterable[Variant
         cache.put(_name(program, profile, *chosen), packed(text))
 
 
+def is_kept(task: Again) -> bool:
+    """True if the variant of a task is kept, and need not be made again."""
+    return _cache().get(_name_of(task)) is not None
+
+
 def ready_variant(task: Again) -> Variant | Failed:
     """The variant of a task with its plan: the one that was kept, or one that is made again, and is
     kept from then on."""
-    name = _name(task.program, task.profile, task.family, task.form, task.parameters)
-    cache = _cache()
+    name, cache = _name_of(task), _cache()
     content = cache.get(name)
     if content is not None:
         try:
@@ -53,6 +57,10 @@ def ready_variant(task: Again) -> Variant | Failed:
     if isinstance(made, Variant):
         keep_variants(task.program, task.profile, [made])
     return made
+
+
+def _name_of(task: Again) -> str:
+    return _name(task.program, task.profile, task.family, task.form, task.parameters)
 
 
 def _name(

@@ -263,8 +263,9 @@ def candidates(
     """The candidates with which a run with these options begins; a UserError if no form has any.
 
     Those that the record book says to try first come first, where they are legal, followed by those
-    that were good elsewhere; apart from these, no variant that was tried before is a candidate.
-    `saw` is told how many forms are derived, and how many there are to begin with.
+    that were good elsewhere; apart from these, no variant that was tried before is a candidate, and
+    forms that it knows of this program come last: what is drawn of them was tried. `saw` is told
+    how many forms are derived, and how many there are to begin with.
 
     With `soon`, as few forms are derived now as a first result needs. In a random order, though,
     all forms have the same chance, and if few variants are tried at all, they are to be of the
@@ -274,7 +275,7 @@ def candidates(
     first, likely = (
         hinted_tasks(program, profile, options, hints) for hints in (known.first, known.likely)
     )
-    made = Candidates(deriving=deriving, learned=known.learned)
+    made = Candidates(deriving=deriving, learned=known.learned, along=_seen(known.learned))
     made.derive_now(first, saw)
     made.begin = list(range(len(made.variants)))
     made.ids |= known.tried
@@ -282,7 +283,9 @@ def candidates(
         return made
     todo = tasks_for(program, profile, options)
     made.others = {_key(task.form): task for task in (*todo, *others(todo))}
-    made.due, made.wanted = deque([*likely, *_in_turns(todo)]), POOL * options.variants
+    drawn = {(r.variant.family, r.variant.form) for r in known.learned if known.again}
+    turns = sorted(_in_turns(todo), key=lambda task: _key(task.form) in drawn)
+    made.due, made.wanted = deque([*likely, *turns]), POOL * options.variants
     families = len({task.form.family for task in todo})
     some = soon and options.strategy != "random" and options.variants > FEW
     while made.due and not (some and made.variants):
@@ -293,6 +296,14 @@ def candidates(
     if not made.variants:
         raise UserError(no_candidate(program, options.max_memory, made.results))
     return made
+
+
+def _seen(records: Sequence[Record]) -> dict[str, Ladders]:
+    """The values that each parameter takes in the variants of some records, by family."""
+    points = defaultdict[str, list[Point]](list)
+    for record in records:
+        points[record.variant.family].append(dict(record.variant.parameters))
+    return {family: ladders(some) for family, some in points.items()}
 
 
 def expected(options: Options, pace: float) -> int:

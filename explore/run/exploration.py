@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from explore.building.build_tasks import Again
-from explore.building.ready_variant import keep_variants
+from explore.building.ready_variant import is_kept, keep_variants
 from explore.measure.front_again import measure_again
 from explore.measure.kept_references import kept_reference
 from explore.measure.measure_tasks import RUN_LIMIT, Measure
@@ -81,13 +81,12 @@ class Exploration:
             left = max(0, self.known.budget(self.options.variants) - len(before))
             ledger = Ledger(self.store, self.watch, clock, left, self.books)
             if device is not None and not before and self.known.again:
-                ready = self._known_front(builders)
-                self._front_measured(ready, device, ledger)
                 settled = self.known.settles(self.options.variants)
-                if (settled and len(ready) == len(self.known.again)) or ledger.over():
+                self._front_measured(builders, device, ledger, settled)
+                if (settled and not ledger.left) or ledger.over():
                     builders.close()
                     self._measured_again(device, ledger)
-                    return settled and ledger.tried == len(self.known.again)
+                    return settled and not ledger.left
                 before = first_round(self.store.records())
             deriving = Derivations(builders, partial(_lost, self.store, self.watch))
             found = self._derived(deriving)
@@ -112,20 +111,34 @@ class Exploration:
         earlier_s = max((r.elapsed_s for r in before.values()), default=0.0)
         return RunClock(self.options.time_limit, self.begun, earlier_s)
 
-    def _known_front(self, builders: Workers) -> list[Variant]:
-        """The variants of the known front that can be made here, ready to be measured, the fastest
-        first."""
-        profile, hints = self.target.profile, [hint_of(entry) for entry in self.known.again]
-        chosen = [(hint.family, hint.form, hint.parameters) for hint in hints]
-        tasks = [Again(n, self.program, *choice, profile) for n, choice in enumerate(chosen)]
-        found = {done.task.number: done.result for done in builders.map(tasks, MADE_AGAIN)}
-        for n, result in found.items():
-            if isinstance(result, Failed):
-                self.watch.note(f"{hints[n].family} {hints[n].form}: {result.reason}")
-        return [result for _, result in sorted(found.items()) if isinstance(result, Variant)]
+    def _front_measured(
+        self, builders: Workers, device: Workers, ledger: Ledger, settled: bool
+    ) -> None:
+        """Measure the variants of the known front, until the time is up: those that are kept ready,
+        the fastest first, and then, if nothing else is left to do (`settled`), those that must be
+        made again; a search makes these on its way."""
+        profile, chosen = self.target.profile, [hint_of(entry) for entry in self.known.again]
+        tasks = [
+            Again(n, self.program, hint.family, hint.form, hint.parameters, profile)
+            for n, hint in enumerate(chosen)
+        ]
+        kept = [task for task in tasks if is_kept(task)]
+        self._measured_once(self._ready(builders, kept), device, ledger)
+        if settled:
+            rest = [task for task in tasks if task not in kept]
+            self._measured_once(self._ready(builders, rest), device, ledger)
 
-    def _front_measured(self, variants: Sequence[Variant], device: Workers, ledger: Ledger) -> None:
-        """Measure the variants of the known front that could be made, until the time is up."""
+    def _ready(self, builders: Workers, tasks: Sequence[Again]) -> list[Variant]:
+        """The variants of tasks that could be made here, in the order of the tasks."""
+        found = {done.task.number: done for done in builders.map(tasks, MADE_AGAIN)}
+        for done in found.values():
+            if isinstance(done.result, Failed):
+                self.watch.note(f"{done.task.family} {done.task.form}: {done.result.reason}")
+        ready = [done.result for _, done in sorted(found.items())]
+        return [result for result in ready if isinstance(result, Variant)]
+
+    def _measured_once(self, variants: Sequence[Variant], device: Workers, ledger: Ledger) -> None:
+        """Measure variants, until the time is up."""
         clock, usual_ns = ledger.clock, self.store.environment.bounds.yardstick_ns
         for n, variant in enumerate(variants):
             if ledger.over():
