@@ -11,7 +11,6 @@ from codegen.plan import Plan
 from codegen.runtime.devices import Device
 from constraints.devices import Profile
 from explore.building.build_tasks import Again, Made, Task
-from explore.building.ready_variant import ready_variant
 from explore.results.records import Failed, Variant
 from explore.space.derivations import derived
 from explore.space.derive_at import DeriveAt
@@ -47,9 +46,10 @@ def builder_for(device: Device | None, profile: Profile) -> "Builder":
 def work(
     state: "Builder", task: Derive | DeriveAt | Task | Again
 ) -> Derived | Inapplicable | Made | Variant | Failed:
-    """The result of a task: a derived form, a built variant, or one that is known. The same workers
-    do all of these, so that they share caches."""
+    """The result of a task: a derived form, a built variant, or one that is made again. The same
+    workers do all of these, so that they share caches."""
     from explore.building.build_variant import make
+    from explore.building.make_again import variant_again
 
     match task:
         case Derive() | DeriveAt():
@@ -57,7 +57,7 @@ def work(
         case Task():
             return make(state, task)
         case Again():
-            return ready_variant(task)
+            return variant_again(task)
 
 
 def remade(task: Again) -> Plan | Failed:

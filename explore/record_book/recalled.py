@@ -15,7 +15,7 @@ from explore.record_book.program_identity import Identity
 from explore.record_book.record_book import RecordBook
 from explore.record_book.suited import Suited
 from explore.results.front import pareto
-from explore.results.records import Measured, Record
+from explore.results.records import Measured, Record, Variant
 from ir.core.frozen import frozen
 
 AGAIN = 4  # variants of the known front that are measured again
@@ -39,15 +39,20 @@ class Hint:
 
 @frozen
 class Recalled:
-    """The knowledge of a record book for a search: the front of the same program (`again`), the
-    names of its variants that were tried, variants to begin with (`asked`), hints from other
-    devices and programs, and records from which the times of kernels are learned."""
+    """The knowledge of a record book for a search: the front of the same program (`again`), its
+    `variants` that were tried, variants to begin with (`asked`), hints from other devices and
+    programs, and records from which the times of kernels are learned."""
 
     again: tuple[Entry, ...] = ()
-    tried: frozenset[str] = frozenset()
+    variants: tuple[Variant, ...] = ()
     asked: tuple[Hint, ...] = ()
     hints: tuple[Hint, ...] = ()
     learned: tuple[Record, ...] = ()
+
+    @property
+    def tried(self) -> frozenset[str]:
+        """The ids of the program's variants that were tried."""
+        return frozenset(variant.id for variant in self.variants)
 
     @property
     def first(self) -> tuple[Hint, ...]:
@@ -64,9 +69,8 @@ class Recalled:
 
     def budget(self, variants: int) -> int:
         """The number of variants to try if the user asks for `variants`: fewer by those that were
-        tried here before, but at least those of the known front, which are measured again in any
-        case."""
-        return max(len(self.again), variants - len(self.tried)) if self.tried else variants
+        tried here before, and beside them those of the known front, which are measured again."""
+        return len(self.again) + max(0, variants - len(self.tried))
 
     def beginning_with(self, records: Sequence[Record]) -> "Recalled":
         """The same knowledge with the variants of `records` to be tried right after the known
@@ -118,7 +122,7 @@ def recalled(
     told = [sampled(entries, LEARNED >> n) for n, entries in enumerate(filter(None, here))]
     return Recalled(
         again=tuple(again),
-        tried=frozenset(e.record.variant.id for e in (*own, *slow)),
+        variants=tuple(e.record.variant for e in (*own, *slow)),
         asked=tuple(map(hint_of, ranked[0][:ASKED])),
         hints=tuple(islice(hints, 0 if own else HINTS)),
         learned=tuple(e.record for entries in told for e in entries),

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from explore.options.stored_fields import LONG, Damaged, Fields
+from explore.options.stored_fields import LONG, TEXT, Damaged, Fields
 from explore.record_book.book_file import absent_from, connect, patiently
 from explore.record_book.device_facts import DeviceFacts, facts_from
 from explore.record_book.entries import Entry, Place, Subject, details, entry_from, identity_from
@@ -57,26 +57,28 @@ class RecordBook:
             self._connection, self.writable = connect(file, reading)
             self._absent = absent_from(self._connection)
 
-    def add(self, entries: Iterable[Entry]) -> int:
+    def add(self, entries: Iterable[Entry], *, replacing: bool = True) -> int:
         """Keep entries; on return they outlive the end of this process. An entry replaces an
-        earlier one of the same variant. Returns how many were kept."""
+        earlier one of the same variant or, if not `replacing`, leaves it. Returns how many were
+        given."""
         rows = list(entries)
         if not self.writable:
             raise UserError(f"cannot write {self.file}: it is read-only")
         with self._changing():
             for entry in rows:
-                self._add(entry)
+                self._add(entry, "REPLACE" if replacing else "IGNORE")
         if self._bytes() > self._limit:
             self.shrink(int(LEFT * self._limit))
         return len(rows)
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: Entry, otherwise: str) -> None:
         key = self._subject(entry.subject), self._place(entry.place), entry.version, entry.here
         record = entry.record
         status = "measured" if entry.time_ns is not None else "other"
         self._connection.execute(
-            "INSERT OR REPLACE INTO entry (subject, place, version, here, variant, family, status,"
-            " time_ns, memory_bytes, unix_s, details) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT OR {otherwise} INTO entry (subject, place, version, here, variant, family,"
+            " status, time_ns, memory_bytes, unix_s, details)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 *key,
                 *(record.variant.id, record.variant.family, status, entry.time_ns),
@@ -165,13 +167,14 @@ class RecordBook:
                 [self._place(place), version, facts.dump(), unix_s],
             )
 
-    def facts(self, place: Place, version: str) -> DeviceFacts | None:
-        """The facts of a device that a version found; None if there are none."""
+    def facts(self, place: Place, version: str, since: float = 0.0) -> DeviceFacts | None:
+        """The facts of a device that a version found at the time `since`, in seconds since 1970, or
+        later; None if there are none."""
         if "device_facts" in self._absent:
             return None
         sql = """SELECT facts FROM device_facts JOIN place ON place.id = device_facts.place
-  WHERE device = ? AND platform = ? AND driver = ? AND limits = ? AND version = ?"""
-        key = place.device, place.platform, place.driver, place.limits, version
+  WHERE device = ? AND platform = ? AND driver = ? AND limits = ? AND version = ? AND unix_s >= ?"""
+        key = place.device, place.platform, place.driver, place.limits, version, since
         found = [f for (text,) in self._rows(sql, key) for f in _readable({"facts": text}, _facts)]
         return found[0] if found else None
 
@@ -183,7 +186,7 @@ class RecordBook:
             return None
         rows = self._rows("SELECT details FROM code WHERE key = ?", (key,))
         try:
-            return unpacked(rows[0][0], "code") if rows else None
+            return unpacked(rows[0][0], "code", TEXT) if rows else None
         except (Damaged, UnicodeDecodeError):
             return None
 
@@ -359,7 +362,7 @@ def _facts(fields: dict[str, Any]) -> DeviceFacts:
 
 def _entry(fields: dict[str, Any]) -> Entry:
     lists = {name: json.loads(fields[name]) for name in ("sizes", "kinds")}
-    record = {"record": json.loads(unpacked(fields["details"], "details"))}
+    record = {"record": json.loads(unpacked(fields["details"], "details", TEXT))}
     return entry_from({**fields, **lists, **record}, here=bool(fields["here"]))
 
 

@@ -13,7 +13,7 @@ from explore.measure.reference import largest_error
 from explore.options.options import Options
 from explore.record_book.book_file import user_file
 from explore.record_book.device_facts import DeviceFacts
-from explore.record_book.entries import Place, Subject, entry_of
+from explore.record_book.entries import Entry, Place, Subject, entry_of
 from explore.record_book.program_identity import identity_of
 from explore.record_book.recalled import NOTHING, Recalled, recalled
 from explore.record_book.record_book import RecordBook
@@ -26,6 +26,8 @@ from explore.run.target import Target, numbers_of
 from ir.core.nodes import Program
 from ir.errors import UserError
 from ir.text.show import show
+
+FRESH = 12 * 3600.0  # seconds for which a search takes the measured facts of a device for true
 
 Records = str | Path | bool | None  # a file; True or None: the user's own; False: none
 
@@ -141,13 +143,16 @@ class BookKeeping:
             self._gave_up(error)
             return NOTHING
 
-    def facts(self, known: Recalled) -> DeviceFacts | None:
-        """The facts of the device from the record book, if the program's front is known, so that
-        its first result need not wait until they are measured again; None for any other run."""
+    def facts(self, known: Recalled, variants: int) -> DeviceFacts | None:
+        """The facts of the device from the record book, so that the first result of a program whose
+        front is known need not wait until they are measured again; None for any other program. A
+        run that has something left to search, of `variants`, takes none that are older than a few
+        hours."""
         if self.book is None or not known.again:
             return None
         try:
-            return self.book.facts(self.place, version())
+            since = 0.0 if known.settles(variants) else time.time() - FRESH
+            return self.book.facts(self.place, version(), since)
         except UserError as error:
             self._gave_up(error)
             return None
@@ -163,29 +168,36 @@ class BookKeeping:
 
     def keep(self, records: Sequence[Record]) -> None:
         """Keep the outcomes of these records, unless the record book cannot be written, which is
-        noted once. Predictions are not kept, nor is it that no worker could start, or that a result
-        was too wrong for this run, though not for most."""
+        noted once. Predictions are not kept, nor is it that no worker could start. That a result
+        was too inexact for this run, though not for most, replaces nothing that is known."""
         if self.book is None or self.failed or not self.book.writable:
             return
-        usual = largest_error(self.program, None)
-        told = [r for r in records if _tells(r.outcome, usual)]
+        usual, told = largest_error(self.program, None), [r for r in records if _tells(r.outcome)]
+        weak = [r for r in told if _fails_by_less(r.outcome, usual)]
         try:
-            self.book.add(entry_of(r, self.subject, self.place, version()) for r in told)
+            self.book.add(map(self._entry, (r for r in told if r not in weak)))
+            self.book.add(map(self._entry, weak), replacing=False)
         except UserError as error:
             self._gave_up(error)
+
+    def _entry(self, record: Record) -> Entry:
+        return entry_of(record, self.subject, self.place, version())
 
     def _gave_up(self, error: UserError) -> None:
         self.failed = True
         self.note(f"no more is kept beside the run: {error.message}")
 
 
-def _tells(outcome: Outcome, usual: float) -> bool:
-    """True if an outcome tells other runs of the program, which allow `usual` errors, something
-    about its variant."""
-    if isinstance(outcome, Failed):
-        right = outcome.error is not None and outcome.error <= usual
-        return outcome.stage != "start" and not right
-    return isinstance(outcome, Measured)
+def _tells(outcome: Outcome) -> bool:
+    """True if an outcome tells other runs of the program something about its variant."""
+    return isinstance(outcome, Measured) or (
+        isinstance(outcome, Failed) and outcome.stage != "start"
+    )
+
+
+def _fails_by_less(outcome: Outcome, error: float) -> bool:
+    """True if an outcome is that of a wrong result whose error is at most `error`."""
+    return isinstance(outcome, Failed) and outcome.error is not None and outcome.error <= error
 
 
 def _say(line: str) -> None:

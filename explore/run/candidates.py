@@ -6,7 +6,7 @@ in any case, and those that are like good ones.
 """
 
 import pickle
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, zip_longest
@@ -264,8 +264,8 @@ def candidates(
 
     Those that the record book says to try first come first, where they are legal, followed by those
     that were good elsewhere; apart from these, no variant that was tried before is a candidate, and
-    forms that it knows of this program come last: what is drawn of them was tried. `saw` is told
-    how many forms are derived, and how many there are to begin with.
+    forms of which fewer were tried come before others. `saw` is told how many forms are derived,
+    and how many there are to begin with.
 
     With `soon`, as few forms are derived now as a first result needs. In a random order, though,
     all forms have the same chance, and if few variants are tried at all, they are to be of the
@@ -275,7 +275,7 @@ def candidates(
     first, likely = (
         hinted_tasks(program, profile, options, hints) for hints in (known.first, known.likely)
     )
-    made = Candidates(deriving=deriving, learned=known.learned, along=_seen(known.learned))
+    made = Candidates(deriving=deriving, learned=known.learned, along=_seen(known.variants))
     made.derive_now(first, saw)
     made.begin = list(range(len(made.variants)))
     made.ids |= known.tried
@@ -283,8 +283,8 @@ def candidates(
         return made
     todo = tasks_for(program, profile, options)
     made.others = {_key(task.form): task for task in (*todo, *others(todo))}
-    drawn = {(r.variant.family, r.variant.form) for r in known.learned if known.again}
-    turns = sorted(_in_turns(todo), key=lambda task: _key(task.form) in drawn)
+    tried = Counter((variant.family, variant.form) for variant in known.variants)
+    turns = sorted(_in_turns(todo), key=lambda task: tried[_key(task.form)])
     made.due, made.wanted = deque([*likely, *turns]), POOL * options.variants
     families = len({task.form.family for task in todo})
     some = soon and options.strategy != "random" and options.variants > FEW
@@ -298,11 +298,11 @@ def candidates(
     return made
 
 
-def _seen(records: Sequence[Record]) -> dict[str, Ladders]:
-    """The values that each parameter takes in the variants of some records, by family."""
+def _seen(variants: Sequence[Variant]) -> dict[str, Ladders]:
+    """The values that each parameter takes in some variants, by family."""
     points = defaultdict[str, list[Point]](list)
-    for record in records:
-        points[record.variant.family].append(dict(record.variant.parameters))
+    for variant in variants:
+        points[variant.family].append(dict(variant.parameters))
     return {family: ladders(some) for family, some in points.items()}
 
 

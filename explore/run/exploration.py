@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from explore.building.build_tasks import Again
-from explore.building.ready_variant import is_kept, keep_variants
+from explore.building.kept_variants import keep_variants, kept_variant
 from explore.measure.front_again import measure_again
 from explore.measure.kept_references import kept_reference
 from explore.measure.measure_tasks import RUN_LIMIT, Measure
@@ -79,7 +79,7 @@ class Exploration:
             device = None if kept is None else stack.enter_context(self._meters(kept))
             clock = self._clock(before)
             left = max(0, self.known.budget(self.options.variants) - len(before))
-            ledger = Ledger(self.store, self.watch, clock, left, self.books)
+            ledger = Ledger(self.store, self.watch, clock, left, self.books, self.plans.made)
             if device is not None and not before and self.known.again:
                 settled = self.known.settles(self.options.variants)
                 self._front_measured(builders, device, ledger, settled)
@@ -122,36 +122,41 @@ class Exploration:
             Again(n, self.program, hint.family, hint.form, hint.parameters, profile)
             for n, hint in enumerate(chosen)
         ]
-        kept = [task for task in tasks if is_kept(task)]
-        self._measured_once(self._ready(builders, kept), device, ledger)
-        if settled:
-            rest = [task for task in tasks if task not in kept]
-            self._measured_once(self._ready(builders, rest), device, ledger)
+        kept = {task.number: variant for task in tasks if (variant := kept_variant(task))}
+        self._measured_once([*kept.values()], device, ledger)
+        if settled and not ledger.over():
+            rest = [task for task in tasks if task.number not in kept]
+            self._measured_once(self._made_again(builders, rest, ledger), device, ledger)
 
-    def _ready(self, builders: Workers, tasks: Sequence[Again]) -> list[Variant]:
-        """The variants of tasks that could be made here, in the order of the tasks."""
-        found = {done.task.number: done for done in builders.map(tasks, MADE_AGAIN)}
+    def _made_again(
+        self, builders: Workers, tasks: Sequence[Again], ledger: Ledger
+    ) -> list[Variant]:
+        """The variants of tasks that could be made here in time, in the order of the tasks; they
+        are kept."""
+        left = ledger.clock.left() if ledger.ran else None
+        limit = MADE_AGAIN if left is None else min(MADE_AGAIN, max(LEAST, left))
+        found = {done.task.number: done for done in builders.map(tasks, limit)}
         for done in found.values():
             if isinstance(done.result, Failed):
                 self.watch.note(f"{done.task.family} {done.task.form}: {done.result.reason}")
-        ready = [done.result for _, done in sorted(found.items())]
-        return [result for result in ready if isinstance(result, Variant)]
+        results = [done.result for _, done in sorted(found.items())]
+        made = [result for result in results if isinstance(result, Variant)]
+        keep_variants(self.program, self.target.profile, made)
+        return made
 
     def _measured_once(self, variants: Sequence[Variant], device: Workers, ledger: Ledger) -> None:
         """Measure variants, until the time is up."""
-        clock, usual_ns = ledger.clock, self.store.environment.bounds.yardstick_ns
+        usual_ns = self.store.environment.bounds.yardstick_ns
         for n, variant in enumerate(variants):
             if ledger.over():
                 break
-            left = clock.to_measure() if ledger.ran else None
+            left = ledger.clock.to_measure() if ledger.ran else None
+            limit = RUN_LIMIT if left is None else min(RUN_LIMIT, max(LEAST, left))
             plan, rounding = variant.plan, variant.rounding or 0.0
             assert plan is not None
-            device.submit(
-                Measure(n, plan, usual_ns=usual_ns, rounding=rounding),
-                RUN_LIMIT if left is None else min(RUN_LIMIT, max(LEAST, left)),
-            )
+            device.submit(Measure(n, plan, usual_ns=usual_ns, rounding=rounding), limit)
             (done,) = device.results()
-            if left is not None and isinstance(done.result, Failed) and done.result.timed_out:
+            if limit < RUN_LIMIT and isinstance(done.result, Failed) and done.result.timed_out:
                 break
             ledger.record(variant, at_pace(done.result, usual_ns))
 
@@ -269,7 +274,6 @@ class Exploration:
         if device is not None and target.device is not None:
             from explore.peers.peers import measure_peers  # here: it loads what opens devices
 
-            plans.made |= {v.id: v.plan for v in ledger.built if v.plan is not None}
             measure_again(self.store, device, plans.all, clock.elapsed, note, clock.left)
             best = {record.variant.id for record in best_first(self.store.records(), KEPT)}
             kept = (variant for variant in ledger.built if variant.id in best)

@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass, field
 
+from codegen.plan import Plan
 from explore.report.pace_watch import PaceWatch
 from explore.report.progress import Watch
 from explore.results.records import Failed, Measured, Outcome, Record, Variant
@@ -18,13 +19,15 @@ class Ledger:
     """The outcomes of a run's variants, stored and in memory: `outcomes` by the key of a variant's
     kernels, and `best`, the times and memory of variants that ran. `left` is the number of variants
     that may still be tried; this start of the run has `tried` some, of which some `ran`.
-    `built` are the variants that were tried and have a plan."""
+    `built` are the variants that were tried and have a plan, and `plans` has these plans, by
+    variant."""
 
     store: Store
     watch: Watch
     clock: RunClock
     left: int
     books: BookKeeping
+    plans: dict[str, Plan] = field(default_factory=dict)  # filled as variants are tried
     built: list[Variant] = field(default_factory=list)
     outcomes: dict[str, Outcome] = field(default_factory=dict)  # by key
     best: list[tuple[float, int]] = field(default_factory=list)  # time, memory
@@ -36,6 +39,7 @@ class Ledger:
         """Store and show the outcome of a variant that was tried here."""
         record = Record(variant, outcome, self.clock.elapsed(), time.time())
         if variant.plan is not None:
+            self.plans[variant.id] = variant.plan
             self.built.append(variant)
         self.store.append([record])
         self.books.keep([record])

@@ -202,7 +202,7 @@ def start(
     with ExitStack() as stack:
         books = stack.enter_context(BookKeeping.begun(records, program, target))
         known = books.tell(options, environment.started_unix_s)  # before the device is measured
-        facts = books.facts(known)
+        facts = books.facts(known, options.variants)
         asked = hands if facts is None else Knowing(hands, facts)
         if facts is None and target.device is not None:
             books.note(f"measuring what {target.name} can do, to compare times with")

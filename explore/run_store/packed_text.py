@@ -12,19 +12,19 @@ def packed(text: str) -> bytes:
     return zlib.compress(text.encode(), 3)
 
 
-def unpacked(blob: object, what: str) -> str:
+def unpacked(blob: object, what: str, most: int = MOST) -> str:
     """The text that was stored as these bytes; raises Damaged, with the name `what`, if they are
-    anything else, or a text that is too long."""
+    anything else, or a text of more than `most` bytes."""
     if not isinstance(blob, bytes):
         raise Damaged(f"{what}: expected bytes, found {type(blob).__name__}")
     out = zlib.decompressobj()
     try:
-        text = out.decompress(blob, MOST)
+        text = out.decompress(blob, most)
     except zlib.error as error:
         raise Damaged(f"{what}: expected a compressed text, found other bytes ({error})") from None
     if out.unconsumed_tail or not out.eof:
         raise Damaged(
-            f"{what}: expected a compressed text of at most {MOST} bytes, "
+            f"{what}: expected a compressed text of at most {most} bytes, "
             f"found {'a longer one' if out.unconsumed_tail else 'one that is cut off'}"
         )
     return text.decode()

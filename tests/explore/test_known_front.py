@@ -1,6 +1,7 @@
 """Tests that a program which the records know is measured again at once: its best variants come
 with their plans from the user's cache, or are made again."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,15 +12,18 @@ from codegen.runtime.devices import Device
 from constraints.devices import Profile
 from explore.__main__ import main
 from explore.building.build_tasks import Again
-from explore.building.ready_variant import keep_variants, ready_variant
+from explore.building.kept_variants import keep_variants, kept_variant
+from explore.building.make_again import variant_again
 from explore.options.options import Options
+from explore.record_book.recalled import Recalled
 from explore.results.front import front
 from explore.results.records import Failed, Measured, Record, Variant
 from explore.run.book_keeping import BookKeeping
 from explore.run.run import Run
 from explore.run.target import profile_of, target_of
 from ir.parse import parse
-from tests.explore.test_record_book import CONV
+from tests.explore.test_record_book import CONV, entries
+from tests.support.sample_runs import sample_run
 
 POINT = (("k", 2), ("tr", 1), ("tx", 6), ("v", 8))
 
@@ -68,7 +72,7 @@ def test_a_search_that_goes_on_measures_what_is_known_first_and_once(
     assert "deriving" in said
     assert "measuring what" not in said
     assert {*found[: len(known)]} == {r.variant.id for r in known}
-    assert len(found) == len({*found}) == 12 - 5
+    assert len(found) == len({*found}) == len(known) + 12 - 5
 
 
 def test_that_no_worker_could_start_tells_nothing_of_variants(
@@ -87,49 +91,72 @@ def test_a_run_that_asks_for_smaller_errors_leaves_what_is_right_for_others(
     device: Device, tmp_path: Path
 ) -> None:
     program, file = parse(CONV, "<test>"), tmp_path / "records.sqlite"
-    variant = Variant("naive-00000000", "naive", ())
+    record = next(r for r in sample_run(8) if r.time_ns is not None and r.error is not None)
+    inexact = Failed("verify", "5e-5 is over 1e-5", error=5e-5)
     with BookKeeping.begun(file, program, target_of(device, None, ())) as books:
-        books.keep([Record(variant, Failed("verify", "5e-5 is over 1e-5", error=5e-5))])
+        books.keep([replace(record, outcome=inexact)])
+        assert books.recall(Options(max_error=1e-5), 1e12).tried == {record.variant.id}
         assert books.recall(Options(), 1e12).tried == frozenset()
-        books.keep([Record(variant, Failed("verify", "0.5 is over 1e-5", error=0.5))])
-        assert books.recall(Options(), 1e12).tried == {variant.id}
+        books.keep([record])
+        books.keep([replace(record, outcome=inexact)])
+        assert len(books.recall(Options(), 1e12).again) == 1
+        books.keep([replace(record, outcome=replace(inexact, error=0.5))])
+        known = books.recall(Options(), 1e12)
+        assert not known.again
+        assert known.tried == {record.variant.id}
+
+
+def test_the_known_front_is_measured_beside_as_many_others_as_are_asked_for() -> None:
+    (entry, *_), variants = entries(8), tuple(r.variant for r in sample_run(8))
+    known = Recalled(again=(entry,), variants=variants)
+    assert [known.budget(count) for count in (4, 8, 10)] == [1, 1, 3]
+    assert [known.settles(count) for count in (4, 8, 10)] == [True, True, False]
 
 
 def test_a_variant_that_was_kept_is_the_one_that_is_made(device: Device, cache: Path) -> None:
     program, profile = parse(CONV, "<test>"), profile_of(device)
-    made = ready_variant(asked(profile))
+    made = variant_again(asked(profile))
     assert isinstance(made, Variant)
     assert made.plan is not None
     assert made.derivation
     assert made.rounding is not None
-    (file,) = cache.iterdir()
-    kept = file.read_bytes()
-    assert ready_variant(asked(profile)) == made
+    assert kept_variant(asked(profile)) is None
     keep_variants(program, profile, [made])
-    assert [file.read_bytes() for file in cache.iterdir()] == [kept]
+    assert kept_variant(asked(profile)) == made
 
 
 @pytest.mark.parametrize("content", [b"", b"x" * 99])
-def test_a_kept_variant_that_is_damaged_is_made_again(
+def test_a_kept_variant_that_is_damaged_is_forgotten(
     device: Device, cache: Path, content: bytes
 ) -> None:
-    profile = profile_of(device)
-    made = ready_variant(asked(profile))
+    program, profile = parse(CONV, "<test>"), profile_of(device)
+    made = variant_again(asked(profile))
+    assert isinstance(made, Variant)
+    keep_variants(program, profile, [made])
     (file,) = cache.iterdir()
-    kept = file.read_bytes()
     BinaryCache(cache).put(file.name, content)
-    assert ready_variant(asked(profile)) == made
-    assert file.read_bytes() == kept
+    assert kept_variant(asked(profile)) is None
+    assert not file.exists()
 
 
-def test_a_variant_that_is_not_legal_is_told(device: Device, cache: Path) -> None:
+def test_a_variant_that_is_not_legal_is_told(device: Device) -> None:
     wrong = tuple((p, 7 if p == "v" else value) for p, value in POINT)
-    found = ready_variant(asked(profile_of(device), wrong))
+    found = variant_again(asked(profile_of(device), wrong))
     assert isinstance(found, Failed)
     assert "do not satisfy the constraints" in found.reason
 
 
-def test_a_form_that_does_not_exist_is_told(device: Device, cache: Path) -> None:
-    found = ready_variant(replace(asked(profile_of(device)), form="of nobody"))
+def test_a_form_that_does_not_exist_is_told(device: Device) -> None:
+    found = variant_again(replace(asked(profile_of(device)), form="of nobody"))
     assert isinstance(found, Failed)
     assert "of nobody" in found.reason
+
+
+def test_a_front_that_is_not_kept_any_more_is_made_again(
+    device: Device, tmp_path: Path, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = {r.variant.id for r in front(explored(device, tmp_path, "first", 5))}
+    shutil.rmtree(cache)
+    assert {r.variant.id for r in explored(device, tmp_path, "second", 5)} == known
+    assert capsys.readouterr().err.count("deriving") == 1  # the first time
+    assert len(list(cache.iterdir())) == len(known)

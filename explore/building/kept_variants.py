@@ -14,7 +14,7 @@ from explore.building.build_tasks import Again
 from explore.options.stored_fields import Damaged, loaded
 from explore.results.read_record import variant_from
 from explore.results.record_json import variant_json
-from explore.results.records import Failed, Variant
+from explore.results.records import Variant
 from explore.results.version import version
 from explore.run_store.packed_text import MOST, packed, unpacked
 from ir.core.nodes import Program
@@ -33,30 +33,20 @@ def keep_variants(program: Program, profile: Profile, variants: Iterable[Variant
         cache.put(_name(program, profile, *chosen), packed(text))
 
 
-def is_kept(task: Again) -> bool:
-    """True if the variant of a task is kept, and need not be made again."""
-    return _cache().get(_name_of(task)) is not None
-
-
-def ready_variant(task: Again) -> Variant | Failed:
-    """The variant of a task with its plan: the one that was kept, or one that is made again, and is
-    kept from then on."""
+def kept_variant(task: Again) -> Variant | None:
+    """The variant of a task with its plan, if it is kept."""
     name, cache = _name_of(task), _cache()
     content = cache.get(name)
-    if content is not None:
-        try:
-            found = variant_from(loaded(unpacked(content, "variant"), "variant", MOST))
-            if found.plan is not None:
-                return found
-        except (Damaged, ValueError):
-            pass
-        cache.drop(name)
-    from explore.building.make_again import variant_again  # here: what is kept needs none of it
-
-    made = variant_again(task)
-    if isinstance(made, Variant):
-        keep_variants(task.program, task.profile, [made])
-    return made
+    if content is None:
+        return None
+    try:
+        found = variant_from(loaded(unpacked(content, "variant"), "variant", MOST))
+        if found.plan is not None:
+            return found
+    except (Damaged, ValueError):
+        pass
+    cache.drop(name)
+    return None
 
 
 def _name_of(task: Again) -> str:
