@@ -64,4 +64,4 @@ def as_json(data: object) -> str:
 
 
 def _packed(text: str) -> str:
-    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+    return base64.b64encode(zlib.compress(text.encode(), 6)).decode()

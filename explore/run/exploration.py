@@ -47,6 +47,7 @@ from ir.text.counted import counted
 from rewrites.tuning.family import Form
 
 KEPT = 12  # variants of a run that are kept with their plans
+WRITING_SHARE, WRITING_MOST = 0.08, 1.0  # of a limited run, to write its report; seconds
 MADE_AGAIN = 60.0  # seconds to make a variant of the known front again
 
 
@@ -107,9 +108,12 @@ class Exploration:
         return finished
 
     def _clock(self, before: Mapping[str, Record]) -> RunClock:
-        """The clock of this start of the run; the records of earlier starts are `before`."""
+        """The clock of this start of the run, whose limit leaves time to write the report; the
+        records of earlier starts are `before`."""
         earlier_s = max((r.elapsed_s for r in before.values()), default=0.0)
-        return RunClock(self.options.time_limit, self.begun, earlier_s)
+        limit = self.options.time_limit
+        left = None if limit is None else limit - min(WRITING_MOST, WRITING_SHARE * limit)
+        return RunClock(left, self.begun, earlier_s)
 
     def _front_measured(
         self, builders: Workers, device: Workers, ledger: Ledger, settled: bool
