@@ -28,14 +28,13 @@ def keep_variants(program: Program, profile: Profile, variants: Iterable[Variant
     profile."""
     cache = _cache()
     for variant in variants:
-        chosen = variant.family, variant.form, variant.parameters
         text = json.dumps(variant_json(variant), allow_nan=False)
-        cache.put(_name(program, profile, *chosen), packed(text))
+        cache.put(_name(program, profile, variant), packed(text))
 
 
 def kept_variant(task: Again) -> Variant | None:
     """The variant of a task with its plan, if it is kept."""
-    name, cache = _name_of(task), _cache()
+    name, cache = _name(task.program, task.profile, task), _cache()
     content = cache.get(name)
     if content is None:
         return None
@@ -49,18 +48,8 @@ def kept_variant(task: Again) -> Variant | None:
     return None
 
 
-def _name_of(task: Again) -> str:
-    return _name(task.program, task.profile, task.family, task.form, task.parameters)
-
-
-def _name(
-    program: Program,
-    profile: Profile,
-    family: str,
-    form: str,
-    parameters: tuple[tuple[str, int], ...],
-) -> str:
-    chosen = family, form, repr(parameters)
+def _name(program: Program, profile: Profile, which: Variant | Again) -> str:
+    chosen = which.family, which.form, repr(which.parameters)
     return key("variant 1", version(), show(program), repr(profile), *chosen)
 
 

@@ -13,7 +13,7 @@ from explore.measure.reference import largest_error
 from explore.options.options import Options
 from explore.record_book.book_file import user_file
 from explore.record_book.device_facts import DeviceFacts
-from explore.record_book.entries import Entry, Place, Subject, entry_of
+from explore.record_book.entries import Place, Subject, entry_of
 from explore.record_book.program_identity import identity_of
 from explore.record_book.recalled import NOTHING, Recalled, recalled
 from explore.record_book.record_book import RecordBook
@@ -173,15 +173,14 @@ class BookKeeping:
         if self.book is None or self.failed or not self.book.writable:
             return
         usual, told = largest_error(self.program, None), [r for r in records if _tells(r.outcome)]
-        weak = [r for r in told if _fails_by_less(r.outcome, usual)]
+        about = self.subject, self.place, version()
         try:
-            self.book.add(map(self._entry, (r for r in told if r not in weak)))
-            self.book.add(map(self._entry, weak), replacing=False)
+            for replacing in (True, False):
+                some = [r for r in told if _fails_by_less(r.outcome, usual) != replacing]
+                if some:
+                    self.book.add((entry_of(r, *about) for r in some), replacing=replacing)
         except UserError as error:
             self._gave_up(error)
-
-    def _entry(self, record: Record) -> Entry:
-        return entry_of(record, self.subject, self.place, version())
 
     def _gave_up(self, error: UserError) -> None:
         self.failed = True

@@ -84,10 +84,11 @@ class Exploration:
             if device is not None and not before and self.known.again:
                 settled = self.known.settles(self.options.variants)
                 self._front_measured(builders, device, ledger, settled)
-                if (settled and not ledger.left) or ledger.over():
+                done = settled and not ledger.left
+                if done or ledger.over():
                     builders.close()
                     self._measured_again(device, ledger)
-                    return settled and not ledger.left
+                    return done
                 before = first_round(self.store.records())
             deriving = Derivations(builders, partial(_lost, self.store, self.watch))
             found = self._derived(deriving)
@@ -135,8 +136,7 @@ class Exploration:
     def _made_again(
         self, builders: Workers, tasks: Sequence[Again], ledger: Ledger
     ) -> list[Variant]:
-        """The variants of tasks that could be made here in time, in the order of the tasks; they
-        are kept."""
+        """The variants of tasks that could be made here in time, in the order of the tasks."""
         left = ledger.clock.left() if ledger.ran else None
         limit = MADE_AGAIN if left is None else min(MADE_AGAIN, max(LEAST, left))
         found = {done.task.number: done for done in builders.map(tasks, limit)}
@@ -144,9 +144,7 @@ class Exploration:
             if isinstance(done.result, Failed):
                 self.watch.note(f"{done.task.family} {done.task.form}: {done.result.reason}")
         results = [done.result for _, done in sorted(found.items())]
-        made = [result for result in results if isinstance(result, Variant)]
-        keep_variants(self.program, self.target.profile, made)
-        return made
+        return [result for result in results if isinstance(result, Variant)]
 
     def _measured_once(self, variants: Sequence[Variant], device: Workers, ledger: Ledger) -> None:
         """Measure variants, until the time is up."""
@@ -154,7 +152,7 @@ class Exploration:
         for n, variant in enumerate(variants):
             if ledger.over():
                 break
-            left = ledger.clock.to_measure() if ledger.ran else None
+            left = ledger.to_measure()
             limit = RUN_LIMIT if left is None else min(RUN_LIMIT, max(LEAST, left))
             plan, rounding = variant.plan, variant.rounding or 0.0
             assert plan is not None
@@ -251,18 +249,18 @@ class Exploration:
         """The loop over rounds of the candidates `found`, with the part of the budget that the
         `ledger` has left. `before` are the records of variants that were tried, and `device` is the
         worker on the device (None: the device is not here)."""
-        clock, overlap = ledger.clock, not self.target.disturbed_by_builds
+        overlap = not self.target.disturbed_by_builds
         search = found.search(self.options, int(overlap), estimated=self.target.device is None)
         return Loop(
             candidates=found,
-            clock=clock,
+            clock=ledger.clock,
             rounds=Rounds(search),
             builds=RoundBuilds(found, deriving, before),
             bench=Bench(
                 device,
                 ledger.ceiling,
                 self.store.environment.bounds.yardstick_ns,
-                left=lambda: clock.to_measure() if ledger.ran else None,
+                left=ledger.to_measure,
             ),
             ledger=ledger,
             judge=None if self.target.device else predicted,

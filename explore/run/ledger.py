@@ -62,6 +62,11 @@ class Ledger:
         """True if the time for the search is up, and some variant ran."""
         return self.ran > 0 and self.clock.late()
 
+    def to_measure(self) -> float | None:
+        """Seconds that the measurement of a variant may take now; None if it may take any, as the
+        first does."""
+        return self.clock.to_measure() if self.ran else None
+
     def ceiling(self, variant: Variant) -> float | None:
         """The time in nanoseconds above which a variant cannot come near the front; None if nothing
         ran yet."""
