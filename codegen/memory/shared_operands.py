@@ -8,7 +8,7 @@ from math import prod
 
 from codegen.index.index import Index, as_index, var
 from codegen.memory.narrow_reals import NARROW
-from codegen.tree.emitted_names import apart
+from codegen.tree.emitted_names import apart, in_use
 from codegen.tree.statements import (
     Apply,
     Await,
@@ -51,7 +51,7 @@ def with_shared_operands(kernel: Kernel) -> Kernel:
     same. But before they do, the text is so long that they leave the loops around it rolled up, and
     the loads for the next turn wait for the products of this one.
     """
-    sharing = _Sharing(_taken(kernel))
+    sharing = _Sharing(in_use(kernel))
     body = sharing.block(kernel.body, ())
     return replace(kernel, body=body) if sharing.found or sharing.alone else kernel
 
@@ -190,11 +190,3 @@ def _meets(body: Block) -> bool:
 
 def _stored(loop: For) -> set[Memory]:
     return {s.memory for s in statements(loop) if isinstance(s, Store)}
-
-
-def _taken(kernel: Kernel) -> set[str]:
-    inner = list(statements(kernel.body))
-    memories = {s.memory.name for s in inner if isinstance(s, Declare)}
-    counters = {s.var for s in inner if isinstance(s, For)}
-    given = {m.name for m in (*kernel.reads, *kernel.writes)}
-    return memories | counters | given | {i.name for i in kernel.ids}

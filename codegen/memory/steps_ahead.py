@@ -20,7 +20,7 @@ from math import prod
 from codegen.index.condition import ALWAYS, NEVER, Condition, both, bounds, substitute_in
 from codegen.index.index import Index, as_index, var
 from codegen.index.substitute import substitute, unassumed
-from codegen.tree.emitted_names import apart
+from codegen.tree.emitted_names import apart, in_use
 from codegen.tree.statements import (
     Await,
     Barrier,
@@ -63,7 +63,7 @@ def with_steps_ahead(kernel: Kernel) -> Kernel:
     before they are multiplied."""
     if not any(isinstance(s, For) and s.ahead for s in statements(kernel.body)):
         return kernel
-    return replace(kernel, body=_block(kernel.body, _taken(kernel)))
+    return replace(kernel, body=_block(kernel.body, in_use(kernel)))
 
 
 def _block(body: Block, taken: set[str]) -> Block:
@@ -354,11 +354,3 @@ def _zero(s: Statement) -> Statement:
             zero = Number(0, kind.scalar)
             return replace(s, value=zero if kind.width == 1 else Broadcast(zero, kind))
     raise Unsupported(f"expected loads of operands, found {type(s).__name__}")
-
-
-def _taken(kernel: Kernel) -> set[str]:
-    inner = list(statements(kernel.body))
-    memories = {s.memory.name for s in inner if isinstance(s, Declare)}
-    counters = {s.var for s in inner if isinstance(s, For)}
-    given = {m.name for m in (*kernel.reads, *kernel.writes)}
-    return memories | counters | given | {i.name for i in kernel.ids}

@@ -6,14 +6,16 @@ unrolls by itself keeps far fewer registers alive than one that is given the cop
 254 on an H200 for the tiled matrix product).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from codegen.index.index import Index
 from codegen.tree.statements import (
     Block,
+    Build,
     For,
     If,
     Kernel,
+    Load,
     Memory,
     Space,
     Statement,
@@ -123,6 +125,17 @@ def _layout(touched: list[tuple[Index, int]], spelled: frozenset[str]) -> Layout
             return Registers(1)
     same = neat and all(w == width for _, w in touched)
     return InMemory(width if same and width != 3 else 1)
+
+
+def lanes_of_registers(e: Build, layouts: Mapping[Memory, Layout]) -> tuple[Load, ...] | None:
+    """The loads of the lanes of the vector e, if each is a lane of vectors in the same registers;
+    else None."""
+    loads = tuple([part for part in e.parts if isinstance(part, Load) and part.width == 1])
+    one = {load.memory for load in loads}
+    if len(loads) < len(e.parts) or len(one) > 1:
+        return None
+    layout = layouts.get(loads[0].memory)
+    return loads if isinstance(layout, Registers) and layout.width > 1 else None
 
 
 def is_aligned(index: Index, width: int) -> bool:

@@ -9,7 +9,7 @@ from codegen.index.condition import ALWAYS, NEVER, Condition
 from codegen.index.index import Index
 from codegen.index.substitute import evaluate
 from codegen.memory.narrow_reals import same_bits
-from codegen.memory.unrolled_registers import is_aligned
+from codegen.memory.unrolled_registers import is_aligned, lanes_of_registers
 from codegen.numbers.byte_columns import ROWS, column_of
 from codegen.numbers.byte_fours import FOURS, WIDTH, byte_four
 from codegen.numbers.byte_pairs import byte_pair
@@ -34,7 +34,7 @@ from codegen.opencl.address_names import flat
 from codegen.opencl.constant_folding import Folding, folded
 from codegen.opencl.index_text import condition_to_c, needs_64
 from codegen.opencl.loop_versions import NO_FACTS, Facts
-from codegen.opencl.place_text import Places, as_const, in_vectors
+from codegen.opencl.place_text import Places, as_const, in_vectors, lanes_text
 from codegen.opencl.text_patterns import Pattern, Varying
 from codegen.tree.statements import (
     Apply,
@@ -170,6 +170,9 @@ class Expressions:
                 if (loads := column_of(e, self.places.layouts)) is not None:
                     names = frozenset[str]().union(*(load.index.names for load in loads))
                     return self.places.hole(e, names, lambda: self.column(kind, loads)), PRIMARY
+                if (lanes := lanes_of_registers(e, self.places.layouts)) is not None:
+                    names = frozenset[str]().union(*(load.index.names for load in lanes))
+                    return self.places.hole(e, names, lambda: self.gathered(kind, lanes)), PRIMARY
                 return f"({type_text(kind)})({', '.join(map(self.text, parts))})", UNARY
             case Call(instruction, arguments, _):
                 self.instructions[instruction.name] = instruction
@@ -178,6 +181,17 @@ class Expressions:
                 return f"{self.operand(inner, PRIMARY)}.s{lane:x}", PRIMARY
             case Select(condition, a, b):
                 return self.choice(condition, a, b)
+
+    def gathered(self, kind: Kind, loads: Sequence[Load]) -> str:
+        """The text of the vector of the lanes that `loads` read from vectors in registers: some
+        lanes of one vector, `x.s0044`, if all are of it."""
+        memory = loads[0].memory
+        width, names = self.places.layouts[memory].width, self.places.spelled[memory].names
+        places = [evaluate(load.index, self.places.values) for load in loads]
+        if len({at // width for at in places}) == 1:
+            return names[places[0] // width] + lanes_text(*(at % width for at in places))
+        each = (names[at // width] + lanes_text(at % width) for at in places)
+        return f"(({type_text(kind)})({', '.join(each)}))"
 
     def column(self, kind: Kind, loads: Sequence[Load]) -> str:
         """The text of the vector of the bytes that `loads` read from vectors in registers; by a

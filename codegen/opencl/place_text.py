@@ -132,7 +132,9 @@ class Places:
 
         def spelled() -> str:
             at = evaluate(i, self.values)
-            return names[at // whole] + (lanes_text(at % whole, w) if w < whole else "")
+            return names[at // whole] + (
+                lanes_text(*range(at % whole, at % whole + w)) if w < whole else ""
+            )
 
         return self.hole((memory, i, w), i.names, spelled)
 
@@ -171,5 +173,6 @@ def as_const(cell: str) -> str:
     return cell.replace("(__global", "(const __global", 2)
 
 
-def lanes_text(first: int, w: int) -> str:
-    return ".s" + "".join("0123456789abcdef"[first : first + w])
+def lanes_text(*lanes: int) -> str:
+    """The text of the choice of these lanes of a vector."""
+    return ".s" + "".join(f"{lane:x}" for lane in lanes)

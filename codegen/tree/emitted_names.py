@@ -8,6 +8,8 @@ letter begins them, in an underscore and numbers: `weights_`, `acc_0_1`. Those o
 
 import re
 
+from codegen.tree.statements import Declare, For, Kernel, statements
+
 PLAIN = re.compile(r"[^A-Za-z0-9_]")
 
 
@@ -45,3 +47,12 @@ def apart(hint: str, end: str, taken: set[str]) -> str:
         name = f"{hint}{between}{n}{end}"
     taken.add(name)
     return name
+
+
+def in_use(kernel: Kernel) -> set[str]:
+    """The names of a kernel's memories, loop counters and ids."""
+    inner = list(statements(kernel.body))
+    memories = {s.memory.name for s in inner if isinstance(s, Declare)}
+    counters = {s.var for s in inner if isinstance(s, For)}
+    given = {m.name for m in (*kernel.reads, *kernel.writes)}
+    return memories | counters | given | {i.name for i in kernel.ids}

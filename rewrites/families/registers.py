@@ -40,6 +40,7 @@ from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.named_nest import Nest, in_lines
 from rewrites.nest.normal_form import normalise
 from rewrites.nest.prepared_sums import unlike_signs
+from rewrites.storing.groups_of_rows import groups_as_one, in_groups
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.padding_for_tiles import room
 from rewrites.storing.stored_views import Choices, Windows, prepare
@@ -67,6 +68,7 @@ from rewrites.tuning.stored_forms import (
     laid_choices,
     stored_choices,
 )
+from rewrites.tuning.sums_of_programs import kernels_of
 
 
 @frozen
@@ -82,6 +84,7 @@ class Registers:
     signed, if the other is not.
     `wide`: the numbers of several blocks of a swept line are converted to wider ones, once, before
     the blocks are made. `laid`: what is laid out in panels is so in every run, and not once.
+    `groups`: vectors go over the rows of several groups, each of which has columns of its own.
     """
 
     choices: Choices
@@ -94,6 +97,7 @@ class Registers:
     in_fours: bool = False  # those of four steps, of unsigned and signed bytes
     wide: bool = False  # the numbers of several blocks are widened once, before
     laid: bool = False  # panels are laid out in every run
+    groups: bool = False  # vectors go over the rows of several groups
 
 
 CHUNKS = ("column chunks",)  # the map over what is widened at once, if there is one
@@ -106,6 +110,7 @@ def registers(params: frozenset[str], form: Registers) -> Strategy:
         attempt(unlike_signs()) if form.in_fours else skip,
         one_each(params, normalise),
         exhaust(flat_zip()) if form.in_fours else skip,  # sums of weights beside these
+        groups_as_one if form.groups else skip,
         prepare(params, form.choices),
         wherever(
             partial(kernel, params, form),
@@ -217,6 +222,8 @@ def _in_vectors(e: Expr) -> Rewritten | None:
 
 
 def _longest(form: Registers) -> Strategy:
+    if form.groups:  # the steps of the innermost sum lie side by side, as groups do
+        return skip
     if form.taps_inside:
         return stage("the longest sum outermost", on_reduction(longest_outside))
     return stage("the longest sum innermost", on_reduction(longest_inside))
@@ -251,6 +258,7 @@ WIDE_CHUNKS = Trait(
     weight=8.0,
     alone=True,
 )
+GROUPS = Trait("groups", "vectors go over the channels of several groups", weight=8.0, alone=True)
 ALONE = frozenset({SWEPT, PAIRS, FOURS})  # of work-groups of one work-item
 ORDERS = (  # the traits beside views, levels and `tall`
     (),
@@ -265,6 +273,8 @@ ORDERS = (  # the traits beside views, levels and `tall`
     (VECTOR_LOADS, PAIRS),
     (SWEPT, VECTOR_LOADS, PAIRS),
     (SWEPT, WIDE_CHUNKS, PAIRS),
+    (GROUPS,),
+    (SWEPT, GROUPS),
 )
 TUNING = Tuning(
     "registers",
@@ -291,7 +301,8 @@ def registers_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
     panel = named("tr") * named("v")
     stored = (*stored_choices(p, views, panel, named("tx")), *laid_choices(p, views, panel))
     narrow = {PAIRS: has_bytes(p), FOURS: has_bytes(p), WIDE_CHUNKS: has_narrow(p)}
-    orders = [order for order in ORDERS if all(narrow.get(trait, True) for trait in order)]
+    possible = narrow | {GROUPS: any(map(in_groups, kernels_of(p)))}
+    orders = [order for order in ORDERS if all(possible.get(trait, True) for trait in order)]
     for (traits, choices), level, tall, order in product(
         stored, (Level.GROUP, Level.GLOBAL), (False, True), orders
     ):
@@ -300,10 +311,14 @@ def registers_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
         in_order = choices.windows in (Windows.NONE, Windows.PADDED) and not flipped
         if ALONE & {*order} and (items or not plain):
             continue
+        if GROUPS in order and not plain:
+            continue
         if VECTOR_LOADS in order and not in_order:  # vectors go over neighbours in memory
             continue
         more = {ITEMS: items, SWEPT: SWEPT in order, TALL: tall, TAPS: TAPS in order}
-        more |= {trait: trait in order for trait in (VECTOR_LOADS, PAIRS, FOURS, WIDE_CHUNKS)}
+        more |= {
+            trait: trait in order for trait in (VECTOR_LOADS, PAIRS, FOURS, WIDE_CHUNKS, GROUPS)
+        }
         more |= {FLIPPED: flipped}
         choice = Registers(
             choices,
@@ -316,6 +331,7 @@ def registers_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
             in_fours=FOURS in order,
             wide=WIDE_CHUNKS in order,
             laid=LAID in traits,
+            groups=GROUPS in order,
         )
         way = Way(registers, parameter_names(p), choice)
         tuning = OVER_PIXELS if flipped else FOURS_TUNING if FOURS in order else TUNING

@@ -5,6 +5,7 @@
 from ir.core.nodes import (
     Concat,
     Expr,
+    Generate,
     Get,
     Join,
     Lam,
@@ -16,8 +17,10 @@ from ir.core.nodes import (
     Var,
     Zip,
 )
+from ir.core.size import Size
 from ir.core.terms import apply, free, lam, pattern_value
 from ir.core.type_rules import elem_of, size_of
+from ir.core.types import INT
 from rewrites.analysis.alpha_equality import apart, bound
 from rewrites.analysis.binder_names import (
     joined,
@@ -168,6 +171,52 @@ def collapse(e: Map) -> Expr | None:
             pairs = Join(Map(Lam(p, _paired(p, f, ys)), xs))
             return Split(n, Map(Lam((p, f.pattern), f.body), pairs))
     return None
+
+
+@rule(
+    "map (x -> map (y -> e) ys(x)) xs"
+    "  =  split n . map ((x, y) -> e) . zip (join (map (x -> generate n (i -> x)) xs))"
+    " (join (map (x -> ys(x)) xs))"
+)
+def collapse_beside(e: Map) -> Expr | None:
+    """Two nested maps, over x and inside it over y, become one over all y, each zipped with its x;
+    the results are split into rows again. Parts of x that the inner function does not use are left
+    out of the zip; None if it uses none, as `collapse` then makes the same."""
+    match e:
+        case Map(Lam(p, Map(f, ys)), xs):
+            n = size_of(ys)
+            f = apart(f, bound(Lam(p, ys)))
+            used = [(q, part) for q, part in _parts(p, xs) if bound(Lam(q, ys)) & free(f)]
+            rows: tuple[Expr, ...] = (ys,)
+            inner: tuple[Pattern, ...] = (f.pattern,)
+            if isinstance(ys, Zip) and isinstance(f.pattern, tuple):
+                rows, inner = ys.parts, f.pattern
+            arrays = (
+                *(Join(Map(Lam(q, _repeated(n, q)), part)) for q, part in used),
+                *(Join(_mapped(p, row, xs)) for row in rows),
+            )
+            if not used:
+                return None
+            return Split(n, Map(Lam((*(q for q, _ in used), *inner), f.body), Zip(arrays)))
+    return None
+
+
+def _repeated(n: Size, p: Pattern) -> Expr:
+    """The array of n elements, each of which is what p binds."""
+    return Generate(n, lam("index", INT, lambda _: pattern_value(p)))
+
+
+def _parts(p: Pattern, xs: Expr) -> list[tuple[Pattern, Expr]]:
+    """The parts of the pattern p of elements of xs, each with the array whose elements it is."""
+    if isinstance(p, tuple) and isinstance(xs, Zip):
+        return list(zip(p, xs.parts, strict=True))
+    return [(p, xs)]
+
+
+def _mapped(p: Pattern, e: Expr, xs: Expr) -> Expr:
+    """The array of the values of e for each element p of xs; where e is such a part of an element,
+    the array that has these parts."""
+    return next((part for q, part in _parts(p, xs) if q == e), Map(Lam(p, e), xs))
 
 
 @rule(

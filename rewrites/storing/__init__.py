@@ -1,1 +1,2 @@
-"""Strategies that choose which views a program stores, and how its constants lie in memory."""
+"""Strategies that prepare kernels before their nests are lowered: one reduction each, which views a
+program stores, and how its constants lie in memory."""

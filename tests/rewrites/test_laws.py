@@ -173,6 +173,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (nests.concat_outside, {}, XSS, "map(row -> map(x -> -x, row), xss)"),
     (nests.interchange_beside, {}, XSS, "map(row -> at(0, row), xss)"),
     (nests.collapse, {}, XSS, "map(row -> at(0, row), xss)"),
+    (nests.collapse_beside, {}, XSS, "map(row -> map(x -> -x, row), xss)"),
     (maps.pull_view, {}, XSS, "map(row -> map(x -> -x, row), xss)"),
     # reductions
     (folds.split_reduce, {"k": 4}, XS, SUM.format(0.0, "xs")),
@@ -413,6 +414,16 @@ def test_nested_maps_collapse_to_one_over_elements_or_over_pairs(nested: str, on
     made = apply_rule(nests.collapse, {}, term(XSS, nested))
     assert made is not None
     assert show(made[0]) == one
+
+
+def test_nested_maps_collapse_to_one_over_elements_beside_what_they_belong_to() -> None:
+    nested = "map((row, x) -> map((a, b) -> a * b + x, zip(row, row)), zip(xss, firsts))"
+    made = apply_rule(nests.collapse_beside, {}, term(f"{XSS}, firsts : [float]2", nested))
+    assert made is not None
+    assert " ".join(show(made[0]).split()) == (
+        "split(3, map((x, a, b) -> a * b + x, "
+        "zip(join(map(x -> generate(3, index -> x), firsts)), join(xss), join(xss))))"
+    )
 
 
 def test_every_rule_has_a_twin() -> None:

@@ -1201,6 +1201,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     nests.interchange_beside: plain(lambda g: nested_maps(g, own_rows)),
     nests.pair: plain(lambda g: nested_maps(g, own_rows)),
     nests.collapse: plain(lambda g: nested_maps(g, g.one_of(own_rows, outer_rows))),
+    nests.collapse_beside: plain(lambda g: nested_maps(g, g.one_of(own_rows, outer_rows))),
     maps.pull_view: plain(pull_view),
     maps.inline_view: plain(lambda g: let_of(g, a_view_of_params(g))),
     folds.split_reduce: split_reduce,

@@ -1,0 +1,103 @@
+"""Tests of forms `groups`: vectors go over the channels of several groups of a grouped convolution,
+whose pixels are loaded as whole vectors."""
+
+# key: g groups, c channels of a group, m kernels of a group, v width
+
+import re
+
+import numpy as np
+import pytest
+
+from codegen.compile import generate
+from codegen.plan import Plan
+from codegen.proof.prove import prove
+from codegen.runtime.session import Session
+from explore.space.lowering import bound, lowering
+from ir.core.nodes import Program
+from ir.errors import UserError
+from ir.meaning.inputs import random_inputs
+from ir.meaning.interpret import evaluate
+from ir.parse import parse
+
+LAST = """
+grouped(const weights : [[[[[{t}]{c}]3]3]{m}]{g}, const biases : [[{t}]{m}]{g},
+        image : [[[{t}]({g} * {c})]7]5) =
+  map2d(window ->
+      join(map((part, kernels, added) ->
+          map((kernel, bias) -> relu(dot(flatten(part), flatten(kernel)) + bias),
+            zip(kernels, added)),
+        zip(transpose(map(pixel -> split({c}, pixel), join(window))), weights, biases))),
+    slide2d(3, {s}, pad2d(1, 0.0, image)))
+"""
+FIRST = """
+grouped(const weights : [[[[[float]3]3]4]4]2, image : [[[float]7]5]8) =
+  join(map((planes, kernels) ->
+      map(kernel -> map2d(window -> dot(flatten(window), flatten(kernel)),
+          map(row -> map(transpose, transpose(row)),
+            transpose(map(plane -> slide2d(3, 1, pad2d(1, 0.0, plane)), planes)))), kernels),
+    zip(split(4, image), weights)))
+"""
+PLAIN = "rows(a : [[float]8]6, const b : [[float]8]4) = map(x -> map(y -> dot(x, y), b), a)"
+
+
+def last(g: int, c: int, m: int, s: int = 1, t: str = "float") -> str:
+    return LAST.format(g=g, c=c, m=m, s=s, t=t)
+
+
+def made(program: Program, form: str, point: dict[str, int]) -> Plan:
+    """The plan of a program by a form of `registers` at a point; its kernels are proved."""
+    generated = generate(bound(lowering(program, "registers", form).program, point))
+    assert all(prove(kernel).ok for kernel in generated.kernels)
+    return generated.plan
+
+
+def runs_right(session: Session, program: Program, plan: Plan) -> bool:
+    inputs = {name: np.asarray(x) for name, x in random_inputs(program, 3).items()}
+    found = session.build(plan, checking=True)(inputs)
+    return np.array_equal(found, np.asarray(evaluate(program, inputs)))
+
+
+@pytest.mark.parametrize(
+    ("g", "c", "m", "point", "lanes"),
+    [
+        (8, 4, 4, {"k": 4, "tr": 1, "tx": 2, "v": 16}, "s000044448888cccc"),
+        (4, 4, 4, {"k": 4, "tr": 2, "tx": 3, "v": 8}, "s00004444"),
+        (4, 8, 8, {"k": 8, "tr": 1, "tx": 2, "v": 16}, "s0000000088888888"),
+        (8, 2, 2, {"k": 2, "tr": 1, "tx": 4, "v": 8}, "s00224466"),
+        (8, 2, 1, {"k": 2, "tr": 1, "tx": 2, "v": 8}, "s02468ace"),
+        (4, 2, 4, {"k": 2, "tr": 1, "tx": 2, "v": 8}, "s00002222"),
+    ],
+)
+@pytest.mark.parametrize("form", ["relaid swept groups", "items groups"])
+def test_pixels_of_several_groups_are_loaded_as_vectors(
+    session: Session, form: str, g: int, c: int, m: int, point: dict[str, int], lanes: str
+) -> None:
+    program = parse(last(g, c, m))
+    plan = made(program, form, point)
+    assert f".{lanes};" in plan.source
+    assert not re.search(r"\(float\d+\)\(image_\[", plan.source)
+    assert runs_right(session, program, plan)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        last(3, 4, 4),
+        last(5, 3, 2),
+        last(4, 4, 1),
+        last(4, 4, 4, s=2),
+        last(4, 4, 4, t="half"),
+        FIRST,
+    ],
+)
+@pytest.mark.parametrize("form", ["relaid tall groups", "swept groups"])
+def test_groups_of_any_sizes_are_right(session: Session, form: str, text: str) -> None:
+    program = parse(text)
+    for tr, v in ((1, 4), (1, 8), (3, 2)):
+        point = {"k": 1, "tr": tr, "tx": 2, "v": v} | ({"ty": 2} if "tall" in form else {})
+        assert runs_right(session, program, made(program, form, point))
+
+
+def test_a_program_without_groups_has_no_such_form() -> None:
+    with pytest.raises(UserError, match="groups"):
+        lowering(parse(PLAIN), "registers", "swept groups")
