@@ -10,12 +10,12 @@ the group of channel l, and the numbers of these groups are a run.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import prod
 
-from codegen.index.index import Index, as_index, var
+from codegen.index.index import Index, var
 from codegen.index.substitute import coefficient, substitute
+from codegen.memory.kept_for_turns import Loops, computed, kept
 from codegen.memory.unrolled_registers import is_aligned
-from codegen.tree.emitted_names import apart, in_use
+from codegen.tree.emitted_names import in_use
 from codegen.tree.statements import (
     Block,
     Broadcast,
@@ -36,11 +36,9 @@ from codegen.tree.statements import (
     Value,
     block,
     remembered,
+    statements,
 )
-from codegen.tree.value_builders import substituted
 from ir.core.frozen import frozen
-
-Loops = tuple[For, ...]  # the outermost first
 
 WIDTHS = (4, 8, 16)  # of vectors that hold a run, the narrowest first
 
@@ -104,23 +102,12 @@ class _Before:
     def loaded(self, run: _Run, kind: Kind, inner: Loops, given: Callable[[Load], Value]) -> Build:
         """The vector of a kind whose lanes are numbers of a run, of which `given` makes what is
         loaded before the loop."""
-        counts = tuple([loop.count for loop in inner])
-        shape = (*counts, run.width)
-        name = apart(f"{run.memory.name}run", "_", self.taken)
-        memory = Memory(name, Space.PRIVATE, run.memory.scalar, prod(shape), shape=shape)
-        named = {loop.var: apart(loop.var, "", self.taken) for loop in inner}
-        turns = {loop.var: var(named[loop.var], 0, loop.count - 1) for loop in inner}
-        place = as_index(0)
-        for loop in inner:
-            place = place * loop.count + var(loop.var, 0, loop.count - 1)
-        place = place * run.width
-        load = substituted(given(Load(run.memory, run.start, run.width)), {**turns})
-        made: Statement = Store(memory, substitute(place, turns), load)
-        for loop in reversed(inner):
-            made = For(named[loop.var], loop.count, Block((made,)), Unroll.YES)
-        self.statements += [Declare(memory), made]
-        at = place + var(self.loop.var, 0, self.loop.count - 1) * run.step
-        return Build(tuple([Load(memory, at + lane) for lane in run.lanes]), kind)
+        vector = Kind(run.memory.scalar, run.width)
+        place = kept(f"{run.memory.name}run", vector, inner, self.taken)
+        value = given(Load(run.memory, run.start, run.width))
+        self.statements += [Declare(place.memory), computed([(value, place)], self.taken)]
+        first = place.here().index + var(self.loop.var, 0, self.loop.count - 1) * run.step
+        return Build(tuple([Load(place.memory, first + lane) for lane in run.lanes]), kind)
 
 
 def _block(body: Block, taken: set[str]) -> Block:
@@ -142,31 +129,30 @@ def _statement(s: Statement, taken: set[str]) -> list[Statement]:
 
 def _run(e: Build, loop: For) -> _Run | None:
     """The run that the lanes of e come from in all turns of a loop; None if they are no numbers of
-    global memory, or if they are not most of an aligned run."""
+    one global memory that the loop leaves as it is, or if they are not most of an aligned run."""
     loads = [part for part in e.parts if isinstance(part, Load)]
-    first = loads[0] if loads else None
-    if first is None or len(loads) < len(e.parts) or not _is_plain(first):
+    if len(loads) < len(e.parts) or not all(_is_plain(load, loads[0].memory) for load in loads):
         return None
-    if any(replace(load, index=first.index) != first for load in loads):
-        return None
-    step = coefficient(first.index, loop.var)
+    memory, steps = loads[0].memory, {coefficient(load.index, loop.var) for load in loads}
     starts = [substitute(load.index, {loop.var: 0}) for load in loads]
-    apart_ = [start - starts[0] for start in starts]
-    if not step or step < 0 or any(not each.is_constant for each in apart_):
+    further = [start - starts[0] for start in starts]
+    step = steps.pop()
+    if steps or not step or step < 0 or not all(each.is_constant for each in further):
         return None
-    if any(coefficient(load.index, loop.var) != step for load in loads):
+    if any(isinstance(s, Store) and s.memory is memory for s in statements(loop)):
         return None
-    least = min(each.constant for each in apart_)
-    lowest = starts[0] + least
+    least = min(each.constant for each in further)
     for width in WIDTHS:
-        over = lowest.constant % width
-        lanes = tuple([each.constant - least + over for each in apart_])
+        over = (starts[0].constant + least) % width
+        start = starts[0] + least - over
+        lanes = tuple([each.constant - least + over for each in further])
         numbers = {lane + step * turn for lane in lanes for turn in range(loop.count)}
-        whole = is_aligned(lowest - over, width) and first.memory.elements % width == 0
+        whole = is_aligned(start, width) and memory.elements % width == 0
         if whole and max(numbers) < width and 2 * len(numbers) > width:
-            return _Run(first.memory, lowest - over, width, lanes, step)
+            return _Run(memory, start, width, lanes, step)
     return None
 
 
-def _is_plain(e: Load) -> bool:
-    return e.memory.space is Space.GLOBAL and e.width == 1 and e.half is None
+def _is_plain(e: Load, memory: Memory) -> bool:
+    """True if e loads one number of this memory, a global one."""
+    return memory.space is Space.GLOBAL and (e.memory, e.width, e.half) == (memory, 1, None)

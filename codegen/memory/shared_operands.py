@@ -4,11 +4,10 @@ these calls."""
 # key: s statement, e value
 
 from dataclasses import dataclass, field, replace
-from math import prod
 
-from codegen.index.index import Index, as_index, var
+from codegen.memory.kept_for_turns import Kept, Loops, computed, kept
 from codegen.memory.narrow_reals import NARROW
-from codegen.tree.emitted_names import apart, in_use
+from codegen.tree.emitted_names import in_use
 from codegen.tree.statements import (
     Apply,
     Await,
@@ -20,10 +19,8 @@ from codegen.tree.statements import (
     If,
     Kernel,
     Kind,
-    Load,
     Memory,
     Repack,
-    Space,
     Statement,
     Store,
     Unroll,
@@ -36,10 +33,7 @@ from codegen.tree.statements import (
     statements,
     subvalues,
 )
-from codegen.tree.value_builders import names_in, substituted
-from ir.core.frozen import frozen
-
-Loops = tuple[For, ...]  # the outermost first
+from codegen.tree.value_builders import names_in
 
 
 @remembered
@@ -56,28 +50,13 @@ def with_shared_operands(kernel: Kernel) -> Kernel:
     return replace(kernel, body=body) if sharing.found or sharing.alone else kernel
 
 
-@frozen
-class _Shared:
-    """An operand in private memory of its own, one for each turn of the `loops`."""
-
-    memory: Memory
-    loops: Loops
-
-    def at(self, turns: dict[str, Index | int]) -> Load:
-        """The operand at these turns of loops, by the loops' variables."""
-        place, width = as_index(0), self.memory.shape[-1]
-        for loop in self.loops:
-            place = place * loop.count + turns[loop.var]
-        return Load(self.memory, place * width, width)
-
-
 @dataclass(slots=True)
 class _Sharing:
     """The operands that are shared, each by the loop that it is computed before and its value;
     `taken` are the names in use."""
 
     taken: set[str]
-    found: dict[tuple[str, Value], _Shared] = field(default_factory=dict)
+    found: dict[tuple[str, Value], Kept] = field(default_factory=dict)
     alone: bool = False  # operands of single calls are computed before these
 
     def block(self, body: Block, around: Loops) -> Block:
@@ -115,10 +94,10 @@ class _Sharing:
         before, given = list[Statement](), list[Value]()
         for e in s.value.arguments:
             if gathers(e):
-                shared = _Shared(self.memory(e, ()), ())
+                shared = self.place(e, ())
                 self.alone = True
-                before.extend([Declare(shared.memory), self.nest((), [(e, shared)])])
-                e = shared.at({})
+                before.extend([Declare(shared.memory), computed([(e, shared)], self.taken)])
+                e = shared.here()
             given.append(e)
         return before, replace(s, value=replace(s.value, arguments=tuple(given)))
 
@@ -136,39 +115,21 @@ class _Sharing:
         e = _in_bits(e)
         if (before.var, e) not in self.found:
             inner = tuple([loop for loop in around[outermost:] if loop.var in names])
-            self.found[before.var, e] = _Shared(self.memory(e, inner), inner)
-        return self.found[before.var, e].at({x.var: var(x.var, 0, x.count - 1) for x in around})
+            self.found[before.var, e] = self.place(e, inner)
+        return self.found[before.var, e].here()
 
-    def memory(self, e: Value, inner: Loops) -> Memory:
-        """The private memory for the operand e, one for each turn of the loops `inner`."""
-        kind, source = kind_of(e), next(loads(e)).memory.name
-        shape = (*[loop.count for loop in inner], kind.width)
-        name = apart(f"{source}lanes", "_", self.taken)
-        return Memory(name, Space.PRIVATE, kind.scalar, prod(shape), shape=shape)
+    def place(self, e: Value, inner: Loops) -> Kept:
+        """The place for the operand e, one for each turn of the loops `inner`."""
+        return kept(f"{next(loads(e)).memory.name}lanes", kind_of(e), inner, self.taken)
 
     def computed(self, before: For) -> list[Statement]:
         """The statements that compute the operands which are shared by all turns of a loop."""
         shared = [(e, its) for (name, e), its in self.found.items() if name == before.var]
-        groups: dict[Loops, list[tuple[Value, _Shared]]] = {}
+        groups: dict[Loops, list[tuple[Value, Kept]]] = {}
         for e, its in shared:
             groups.setdefault(its.loops, []).append((e, its))
-        made = [self.nest(loops, group) for loops, group in groups.items()]
+        made = [computed(group, self.taken) for group in groups.values()]
         return [*(Declare(its.memory) for _, its in shared), *made]
-
-    def nest(self, loops: Loops, group: list[tuple[Value, _Shared]]) -> Statement:
-        """The statement that computes these operands for all turns of the loops."""
-        named = {loop.var: apart(loop.var, "", self.taken) for loop in loops}
-        turns: dict[str, Index | int] = {
-            loop.var: var(named[loop.var], 0, loop.count - 1) for loop in loops
-        }
-        made: Statement = Block(
-            tuple(
-                [Store(its.memory, its.at(turns).index, substituted(e, turns)) for e, its in group]
-            )
-        )
-        for loop in reversed(loops):
-            made = For(named[loop.var], loop.count, block([made]), Unroll.YES)
-        return made
 
 
 def _in_bits(e: Value) -> Value:
