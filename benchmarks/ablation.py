@@ -20,6 +20,7 @@ from codegen.tree.statements import Space
 from constraints.devices import Profile
 from constraints.infer.infer import infer
 from explore.measure.measure_tasks import Again, Measure
+from explore.measure.reference_file import FILE
 from explore.options.options import Options
 from explore.results.front import usable
 from explore.results.records import Failed, Record, Variant
@@ -128,7 +129,7 @@ def _measured(run: Run, program: Program, record: Record) -> Iterator[Cost]:
     device = device_of(environment)
     made = {part: _made(program, record, part, profile_of(device)) for part in PARTS}
     with ExitStack() as stack:
-        worker = stack.enter_context(device_pool(run.folder, program, options, device))
+        worker = stack.enter_context(device_pool(run.folder / FILE, program, options, device))
         checked = {part: _checked(worker, plan) for part, plan in made.items()}
         yield from (Cost(part, None, why) for part, why in checked.items() if why)
         plans = {part: p for part, p in made.items() if isinstance(p, Plan) and not checked[part]}

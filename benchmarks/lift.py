@@ -3,15 +3,18 @@ over naive direct convolution.
 
     python -m benchmarks.lift vgg-7 [--device D] [--variants 200] [--time-limit 2m] [--out DIR]
 
-Both are explored in one run and then timed in turns.
+Each is explored in a run of its own, as a search leaves out what is far slower than what is known;
+then both are timed in turns.
 """
 
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks.layers import arguments, explored, heading, layers
 from explore.measure.measure_tasks import Again
+from explore.measure.reference_file import stored_reference
 from explore.options.options import Options
 from explore.options.units import show_time
 from explore.results.front import pick
@@ -26,32 +29,35 @@ from ir.errors import UserError
 FAMILIES = ("naive", "lift")
 
 
-def in_turns(run: Run, layer: str) -> dict[str, Level]:
-    """The times of the fastest variant of each of `FAMILIES` in a run, by the family's name. The
-    variants are timed in turns; messages about a failure call the program `layer`."""
-    records, environment = run.records, run.environment
-    best = [pick([r for r in records if r.variant.family == family]) for family in FAMILIES]
+def in_turns(runs: Sequence[Run], layer: str) -> list[Level]:
+    """The times of the fastest variant of each run, which are of one program. The variants are
+    timed in turns; messages about a failure call the program `layer`."""
+    environment, folder = runs[0].environment, runs[0].folder
+    best = [pick(run.records).variant.plan for run in runs]
     options = Options.from_json(environment.options)
     program = Source(environment.program, layer).program(options)
+    file = stored_reference(program, options.seed, folder, environment.reference)
     with ExitStack() as stack:
-        worker = stack.enter_context(
-            device_pool(run.folder, program, options, device_of(environment))
-        )
-        worker.submit(Again(tuple(r.variant.plan for r in best if r.variant.plan is not None)))
+        worker = stack.enter_context(device_pool(file, program, options, device_of(environment)))
+        worker.submit(Again(tuple(plan for plan in best if plan is not None)))
         (done,) = worker.results()
     if isinstance(done.result, Failed):
         raise UserError(f"{layer}: its variants could not be timed again: {done.result.reason}")
-    return dict(zip(FAMILIES, map(Level.of, done.result.readings), strict=True))
+    return [Level.of(readings) for readings in done.result.readings]
 
 
 def main(argv: list[str]) -> None:
-    given = arguments([*argv, "--families", ",".join(FAMILIES)], __doc__)
+    given = arguments(argv, __doc__)
     lines = ["| layer | naive | fastest lift | naive / lift |", "|---|---|---|---|"]
     for layer in layers(given.layers, given.batch):
-        folder: Path = given.out / f"lift-{layer.name.replace(' × ', '-n')}"
-        times = in_turns(explored(layer, folder, given), layer.name)
-        naive, lift = (times[family].median_ns for family in FAMILIES)
-        cells = [f"{show_time(t.median_ns)} ± {t.spread:.1%}" for t in times.values()]
+        runs = []
+        for family in FAMILIES:
+            given.families = family
+            folder: Path = given.out / f"{family}-{layer.name.replace(' × ', '-n')}"
+            runs.append(explored(layer, folder, given))
+        times = in_turns(runs, layer.name)
+        naive, lift = (time.median_ns for time in times)
+        cells = [f"{show_time(t.median_ns)} ± {t.spread:.1%}" for t in times]
         lines.append(f"| {layer.name} | {' | '.join(cells)} | {naive / lift:.1f} |")
         print(lines[-1], flush=True)
         if given.table:

@@ -15,7 +15,7 @@ from codegen.memory.barriers import with_barriers
 from codegen.memory.begun_copies import with_copies_past
 from codegen.memory.copied_variables import without_copied_variables
 from codegen.memory.early_barriers import with_early_barriers
-from codegen.memory.gathered_lanes import with_runs_loaded
+from codegen.memory.gathered_lanes import with_stretches_loaded
 from codegen.memory.loaded_together import with_neighbours_loaded
 from codegen.memory.local_buffers import with_shared_locals
 from codegen.memory.narrow_reals import computed_as_floats
@@ -96,7 +96,7 @@ def generate(
         without_copied_variables(_kernel(program, stage, last, known, max_work_group))
         for stage in cut
     )
-    kernels = tuple(map(with_runs_loaded, kernels))
+    kernels = tuple(map(with_stretches_loaded, kernels))
     narrow = frozenset({"bfloat"} if half_arithmetic else {"bfloat", "half"})
     kernels = tuple(
         with_products_awaited(

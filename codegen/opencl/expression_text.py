@@ -172,7 +172,7 @@ class Expressions:
                     return self.places.hole(e, names, lambda: self.column(kind, loads)), PRIMARY
                 if (lanes := lanes_of_registers(e, self.places.layouts)) is not None:
                     names = frozenset[str]().union(*(load.index.names for load in lanes))
-                    return self.places.hole(e, names, lambda: self.gathered(kind, lanes)), PRIMARY
+                    return self.places.hole(e, names, lambda: self.gathered(kind, lanes)), UNARY
                 return f"({type_text(kind)})({', '.join(map(self.text, parts))})", UNARY
             case Call(instruction, arguments, _):
                 self.instructions[instruction.name] = instruction
@@ -191,7 +191,7 @@ class Expressions:
         if len({at // width for at in places}) == 1:
             return names[places[0] // width] + lanes_text(*(at % width for at in places))
         each = (names[at // width] + lanes_text(at % width) for at in places)
-        return f"(({type_text(kind)})({', '.join(each)}))"
+        return f"({type_text(kind)})({', '.join(each)})"
 
     def column(self, kind: Kind, loads: Sequence[Load]) -> str:
         """The text of the vector of the bytes that `loads` read from vectors in registers; by a

@@ -84,7 +84,8 @@ class Registers:
     signed, if the other is not.
     `wide`: the numbers of several blocks of a swept line are converted to wider ones, once, before
     the blocks are made. `laid`: what is laid out in panels is so in every run, and not once.
-    `groups`: vectors go over the rows of several groups, each of which has columns of its own.
+    `groups`: vectors go over the rows of several groups, each of which has columns of its own, and
+    sums are in the program's order.
     """
 
     choices: Choices
@@ -222,7 +223,7 @@ def _in_vectors(e: Expr) -> Rewritten | None:
 
 
 def _longest(form: Registers) -> Strategy:
-    if form.groups:  # the steps of the innermost sum lie side by side, as groups do
+    if form.groups:  # a group's channels, which lie side by side as groups do, stay innermost
         return skip
     if form.taps_inside:
         return stage("the longest sum outermost", on_reduction(longest_outside))

@@ -187,6 +187,8 @@ def collapse_beside(e: Map) -> Expr | None:
             n = size_of(ys)
             f = apart(f, bound(Lam(p, ys)))
             used = [(q, part) for q, part in _parts(p, xs) if bound(Lam(q, ys)) & free(f)]
+            if not used:
+                return None
             rows: tuple[Expr, ...] = (ys,)
             inner: tuple[Pattern, ...] = (f.pattern,)
             if isinstance(ys, Zip) and isinstance(f.pattern, tuple):
@@ -195,8 +197,6 @@ def collapse_beside(e: Map) -> Expr | None:
                 *(Join(Map(Lam(q, _repeated(n, q)), part)) for q, part in used),
                 *(Join(_mapped(p, row, xs)) for row in rows),
             )
-            if not used:
-                return None
             return Split(n, Map(Lam((*(q for q, _ in used), *inner), f.body), Zip(arrays)))
     return None
 

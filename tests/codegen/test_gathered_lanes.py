@@ -1,5 +1,5 @@
-"""Tests of runs of memory that the turns of an unrolled loop gather lanes from: they are loaded
-before the loop where that reads the same numbers."""
+"""Tests of stretches of memory that the turns of an unrolled loop gather lanes from: they are
+loaded before the loop where that reads the same numbers."""
 
 # key: s statement, e value
 
@@ -9,7 +9,7 @@ import pytest
 
 from codegen.index.condition import Condition, less
 from codegen.index.index import Index, constant, var
-from codegen.memory.gathered_lanes import with_runs_loaded
+from codegen.memory.gathered_lanes import with_stretches_loaded
 from codegen.tree.statements import (
     Block,
     Broadcast,
@@ -61,8 +61,8 @@ def from_memory(k: Kernel) -> list[tuple[str, int]]:
     return [(e.index.key, e.width) for e in every if e.memory.space is Space.GLOBAL]
 
 
-def test_a_run_is_loaded_once_before_the_loop() -> None:
-    made = with_runs_loaded(kernel(lanes(groups)))
+def test_a_stretch_is_loaded_once_before_the_loop() -> None:
+    made = with_stretches_loaded(kernel(lanes(groups)))
     assert from_memory(made) == [((GROUP * 16).key, 8)]
     *before, loop = made.body.statements
     assert isinstance(loop, For)
@@ -74,13 +74,13 @@ def test_a_run_is_loaded_once_before_the_loop() -> None:
     assert read == [TURN + lane // 4 * 4 for lane in range(8)]
 
 
-def test_a_run_that_is_read_where_a_condition_holds_is_loaded_where_it_holds() -> None:
-    made = with_runs_loaded(kernel(Select(less(GROUP, 2), lanes(groups), ZEROS)))
+def test_a_stretch_that_is_read_where_a_condition_holds_is_loaded_where_it_holds() -> None:
+    made = with_stretches_loaded(kernel(Select(less(GROUP, 2), lanes(groups), ZEROS)))
     assert from_memory(made) == [((GROUP * 16).key, 8)]
 
 
-def test_lanes_that_begin_inside_an_aligned_run_are_of_all_of_it() -> None:
-    made = with_runs_loaded(kernel(lanes(lambda lane: GROUP * 16 + TURN * 2 + lane % 2 + 8)))
+def test_lanes_that_begin_inside_an_aligned_stretch_are_of_all_of_it() -> None:
+    made = with_stretches_loaded(kernel(lanes(lambda lane: GROUP * 16 + TURN * 2 + lane % 2 + 8)))
     assert from_memory(made) == [((GROUP * 16 + 8).key, 8)]
 
 
@@ -96,12 +96,12 @@ def where(condition: Condition) -> Value:
         kernel(lanes(lambda lane: GROUP * 16 - TURN + lane // 4 * 4 + 3)),  # backwards
         kernel(lanes(lambda lane: GROUP * 12 + TURN + lane // 4 * 4)),  # not aligned
         kernel(lanes(lambda lane: GROUP * 16 + TURN + lane * 8)),  # far apart
-        kernel(lanes(lambda lane: GROUP * 16 + TURN + lane // 4 * 12)),  # too few of a run
+        kernel(lanes(lambda lane: GROUP * 16 + TURN + lane // 4 * 12)),  # too few of a stretch
         kernel(lanes(lambda lane: GROUP * lane + TURN)),
-        kernel(lanes(groups, SHORT)),  # no multiple of eight: the last run would not end inside
+        kernel(lanes(groups, SHORT)),  # no multiple of eight: the last stretch would not end inside
         kernel(where(less(TURN, 2))),
-        kernel(lanes(groups), Store(IMAGE, TURN, Number(1.0, "float"))),
+        kernel(lanes(groups, OUT)),  # which others may write to
     ],
 )
 def test_other_vectors_stay_as_they_are(k: Kernel) -> None:
-    assert with_runs_loaded(k) is k
+    assert with_stretches_loaded(k) is k

@@ -18,6 +18,9 @@ GLOSSARY = (TOP / "docs" / "glossary.md").read_text(encoding="utf-8")
 PROGRAMS = (
     "quickstart", "grouped", "matmul", "batched", "qlinear_conv", "gradients/vgg_weights"
 )  # fmt: skip
+FEW_CHANNELS = """grouped(weights : [[[float]4]4]8, pixels : [[float]32]9) =
+  map(pixel -> map((part, kernels) -> map(kernel -> dot(part, kernel), kernels),
+    zip(split(4, pixel), weights)), pixels)"""
 BYTES = "f(a : [char]16, b : [uchar]16) = (dot(a, a), dot(a, b), dot(b, b))"
 SHORT = "f(a : [float]4, b : [float]8) = (dot(a, a), dot(b, b))"
 IN_FLOATS = "f(a : [char]8) = reduce(0.0, (acc, x) -> acc + float(x), a)"
@@ -30,7 +33,7 @@ OWN = ("registers", "blocked", "io-optimal", "lift", "matrix", "fused")  # a row
 @cache
 def all_forms() -> tuple[Form, ...]:
     programs = [parse_file(TOP / "examples" / f"{name}.lift") for name in PROGRAMS]
-    more = (HALVES, BFLOATS, BYTES, SHORT, IN_FLOATS)
+    more = (FEW_CHANNELS, HALVES, BFLOATS, BYTES, SHORT, IN_FLOATS)
     every = (*programs, *map(parse, more))
     return tuple(f for family in FAMILIES for p in every for f in forms(p, family))
 

@@ -1,7 +1,7 @@
 """Tests of forms `groups`: vectors go over the channels of several groups of a grouped convolution,
 whose pixels are loaded as whole vectors."""
 
-# key: g groups, c channels of a group, m kernels of a group, v width
+# key: g groups, c channels of a group, m kernels of a group, s step, t type, v width
 
 import re
 
@@ -28,6 +28,14 @@ grouped(const weights : [[[[[{t}]{c}]3]3]{m}]{g}, const biases : [[{t}]{m}]{g},
             zip(kernels, added)),
         zip(transpose(map(pixel -> split({c}, pixel), join(window))), weights, biases))),
     slide2d(3, {s}, pad2d(1, 0.0, image)))
+"""
+LINE = """
+grouped(const weights : [[[[[float]4]3]2]3]8, image : [[float]32]9) =
+  map(window ->
+      map((part, blocks) ->
+          map(block -> map(kernel -> dot(flatten(part), flatten(kernel)), block), blocks),
+        zip(transpose(map(pixel -> split(4, pixel), window)), weights)),
+    slide(3, 1, image))
 """
 FIRST = """
 grouped(const weights : [[[[[float]3]3]4]4]2, image : [[[float]7]5]8) =
@@ -87,10 +95,10 @@ def test_pixels_of_several_groups_are_loaded_as_vectors(
         last(4, 4, 1),
         last(4, 4, 4, s=2),
         last(4, 4, 4, t="half"),
-        FIRST,
+        LINE,
     ],
 )
-@pytest.mark.parametrize("form", ["relaid tall groups", "swept groups"])
+@pytest.mark.parametrize("form", ["relaid tall groups", "items groups"])
 def test_groups_of_any_sizes_are_right(session: Session, form: str, text: str) -> None:
     program = parse(text)
     for tr, v in ((1, 4), (1, 8), (3, 2)):
@@ -98,6 +106,7 @@ def test_groups_of_any_sizes_are_right(session: Session, form: str, text: str) -
         assert runs_right(session, program, made(program, form, point))
 
 
-def test_a_program_without_groups_has_no_such_form() -> None:
+@pytest.mark.parametrize("text", [PLAIN, FIRST, last(2, 4, 16)])
+def test_there_are_no_such_forms_of_a_program_without_few_channels_innermost(text: str) -> None:
     with pytest.raises(UserError, match="groups"):
-        lowering(parse(PLAIN), "registers", "swept groups")
+        lowering(parse(text), "registers", "swept groups")
