@@ -8,42 +8,14 @@ then both are timed in turns.
 """
 
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks.layers import arguments, explored, heading, layers
-from explore.measure.measure_tasks import Again
-from explore.measure.reference_file import stored_reference
-from explore.options.options import Options
+from benchmarks.search import levels
 from explore.options.units import show_time
-from explore.results.front import pick
-from explore.results.pace import Level
-from explore.results.records import Failed
-from explore.run.run import Run
-from explore.run.source import Source
-from explore.run.target import device_of
-from explore.run.worker_pools import device_pool
 from ir.errors import UserError
 
 FAMILIES = ("naive", "lift")
-
-
-def in_turns(runs: Sequence[Run], layer: str) -> list[Level]:
-    """The times of the fastest variant of each run, which are of one program. The variants are
-    timed in turns; messages about a failure call the program `layer`."""
-    environment, folder = runs[0].environment, runs[0].folder
-    best = [pick(run.records).variant.plan for run in runs]
-    options = Options.from_json(environment.options)
-    program = Source(environment.program, layer).program(options)
-    file = stored_reference(program, options.seed, folder, environment.reference)
-    with ExitStack() as stack:
-        worker = stack.enter_context(device_pool(file, program, options, device_of(environment)))
-        worker.submit(Again(tuple(plan for plan in best if plan is not None)))
-        (done,) = worker.results()
-    if isinstance(done.result, Failed):
-        raise UserError(f"{layer}: its variants could not be timed again: {done.result.reason}")
-    return [Level.of(readings) for readings in done.result.readings]
 
 
 def main(argv: list[str]) -> None:
@@ -55,7 +27,7 @@ def main(argv: list[str]) -> None:
             given.families = family
             folder: Path = given.out / f"{family}-{layer.name.replace(' × ', '-n')}"
             runs.append(explored(layer, folder, given))
-        times = in_turns(runs, layer.name)
+        times = levels(runs)
         naive, lift = (time.median_ns for time in times)
         cells = [f"{show_time(t.median_ns)} ± {t.spread:.1%}" for t in times]
         lines.append(f"| {layer.name} | {' | '.join(cells)} | {naive / lift:.1f} |")

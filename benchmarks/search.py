@@ -106,6 +106,12 @@ def explored(given: argparse.Namespace, name: str, **options: object) -> Run:
 def in_turns(runs: Sequence[Run]) -> list[float]:
     """The time in nanoseconds of the fastest variant of each run, in the order of the runs; the
     variants are timed in turns."""
+    return [level.median_ns for level in levels(runs)]
+
+
+def levels(runs: Sequence[Run]) -> list[Level]:
+    """The times of the fastest variant of each run, in the order of the runs; the variants are
+    timed in turns."""
     best: list[Record] = [pick(run.records) for run in runs]
     environment = runs[0].environment
     options = Options.from_json(environment.options)
@@ -126,7 +132,7 @@ def in_turns(runs: Sequence[Run]) -> list[float]:
                 )
             for mine, taken in zip(times, done.result.readings, strict=True):
                 mine += taken
-    return [Level.of(several).median_ns for several in times]
+    return [Level.of(several) for several in times]
 
 
 def _spelled(ratios: Sequence[float]) -> str:

@@ -8,11 +8,9 @@ the group of channel l, and the numbers of these groups lie side by side.
 
 # key: s statement, e value
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 
-from codegen.index.index import Index, var
+from codegen.index.index import var
 from codegen.index.substitute import coefficient, substitute
 from codegen.memory.kept_for_turns import Loops, computed, kept
 from codegen.memory.unrolled_registers import is_aligned
@@ -36,6 +34,7 @@ from codegen.tree.statements import (
     Unroll,
     Value,
     block,
+    kind_of,
     remembered,
 )
 from ir.core.frozen import frozen
@@ -53,12 +52,10 @@ def with_stretches_loaded(kernel: Kernel) -> Kernel:
 
 @frozen
 class _Stretch:
-    """The `width` numbers of a memory from `start` on, a multiple of `width`, that a gathered
-    vector takes its lanes from: in turn t, lane l is number lanes[l] + step * t of them."""
+    """The numbers that a gathered vector takes its lanes from, as one aligned `load`: in turn t,
+    lane l is number lanes[l] + step * t of them."""
 
-    memory: Memory
-    start: Index
-    width: int
+    load: Load
     lanes: tuple[int, ...]
     step: int
 
@@ -90,25 +87,20 @@ class _Ahead:
         """The value e; if it is a gathered vector, or numbers where a condition fails, its lanes
         are those of the stretch that is loaded before the loop."""
         match e:
-            case Build() if (stretch := self.stretch(e)) is not None:
-                return self.loaded(stretch, e.kind, inner, lambda load: load)
+            case Build() if stretch := self.stretch(e):
+                return self.gathered(stretch, stretch.load, e.kind, inner)
             case Select(condition, Build() as build, Broadcast(Number() as n)):
-                stretch = None if self.loop.var in condition.names else self.stretch(build)
-                if stretch is not None:
-                    zeros = Broadcast(n, Kind(build.kind.scalar, stretch.width))
-                    chosen = partial(Select, condition, b=zeros)
-                    return self.loaded(stretch, build.kind, inner, chosen)
+                if self.loop.var not in condition.names and (stretch := self.stretch(build)):
+                    zeros = Broadcast(n, kind_of(stretch.load))
+                    chosen = Select(condition, stretch.load, zeros)
+                    return self.gathered(stretch, chosen, build.kind, inner)
         return e
 
-    def loaded(
-        self, stretch: _Stretch, kind: Kind, inner: Loops, given: Callable[[Load], Value]
-    ) -> Build:
-        """The vector of a kind whose lanes are numbers of a stretch, of which `given` makes what is
-        loaded before the loop."""
-        vector = Kind(stretch.memory.scalar, stretch.width)
-        place = kept(f"{stretch.memory.name}stretch", vector, inner, self.taken)
-        value = given(Load(stretch.memory, stretch.start, stretch.width))
-        self.statements += [Declare(place.memory), computed([(value, place)], self.taken)]
+    def gathered(self, stretch: _Stretch, loaded: Value, kind: Kind, inner: Loops) -> Build:
+        """The vector of a kind that takes its lanes from a stretch; `loaded` is what is loaded of
+        that before the loop."""
+        place = kept(f"{stretch.load.memory.name}stretch", kind_of(loaded), inner, self.taken)
+        self.statements += [Declare(place.memory), computed([(loaded, place)], self.taken)]
         first = place.here().index + var(self.loop.var, 0, self.loop.count - 1) * stretch.step
         return Build(tuple([Load(place.memory, first + lane) for lane in stretch.lanes]), kind)
 
@@ -135,7 +127,7 @@ class _Ahead:
             numbers = {lane + step * turn for lane in lanes for turn in range(self.loop.count)}
             whole = is_aligned(start, width) and memory.elements % width == 0
             if whole and max(numbers) < width and len(numbers) == width:
-                return _Stretch(memory, start, width, lanes, step)
+                return _Stretch(Load(memory, start, width), lanes, step)
         return None
 
     def plain(self, e: Load, memory: Memory) -> bool:

@@ -20,6 +20,7 @@ from math import prod
 from codegen.index.condition import ALWAYS, NEVER, Condition, both, bounds, substitute_in
 from codegen.index.index import Index, as_index, var
 from codegen.index.substitute import substitute, unassumed
+from codegen.memory.kept_for_turns import Turns
 from codegen.tree.emitted_names import apart, in_use
 from codegen.tree.statements import (
     Await,
@@ -53,7 +54,6 @@ from ir.core.frozen import frozen
 from ir.errors import Unsupported
 from ir.instructions.table import MATRIX
 
-Turns = dict[str, Index | int]  # of loops, by their variables
 Step = tuple[Block, Turns]  # statements, and the turns at which they make a step
 
 

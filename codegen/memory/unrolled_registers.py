@@ -128,14 +128,15 @@ def _layout(touched: list[tuple[Index, int]], spelled: frozenset[str]) -> Layout
 
 
 def lanes_of_registers(e: Build, layouts: Mapping[Memory, Layout]) -> tuple[Load, ...] | None:
-    """The loads of the lanes of the vector e, if each is a lane of vectors in the same registers;
-    else None."""
-    loads = tuple([part for part in e.parts if isinstance(part, Load) and part.width == 1])
-    one = {load.memory for load in loads}
-    if len(loads) < len(e.parts) or len(one) > 1:
-        return None
-    layout = layouts.get(loads[0].memory)
-    return loads if isinstance(layout, Registers) and layout.width > 1 else None
+    """The loads of the lanes of the vector e, if each is a lane of a vector in registers; else
+    None."""
+    found = tuple([part for part in e.parts if isinstance(part, Load) and _is_lane(part, layouts)])
+    return found if len(found) == len(e.parts) else None
+
+
+def _is_lane(e: Load, layouts: Mapping[Memory, Layout]) -> bool:
+    layout = layouts.get(e.memory)
+    return isinstance(layout, Registers) and e.width == 1 < layout.width
 
 
 def is_aligned(index: Index, width: int) -> bool:

@@ -9,7 +9,7 @@ devices have an instruction that takes any four bytes of two registers.
 
 from collections.abc import Mapping
 
-from codegen.memory.unrolled_registers import Layout, Registers
+from codegen.memory.unrolled_registers import Layout, lanes_of_registers
 from codegen.tree.statements import Build, Load, Memory
 
 BYTES = frozenset({"char", "uchar"})
@@ -22,10 +22,6 @@ def column_of(e: Build, layouts: Mapping[Memory, Layout]) -> tuple[Load, ...] | 
     registers."""
     if e.kind.scalar not in BYTES or e.kind.width != ROWS:
         return None
-    found = tuple(part for part in e.parts if isinstance(part, Load) and _is_lane(part, layouts))
-    return found if len(found) == ROWS else None
-
-
-def _is_lane(e: Load, layouts: Mapping[Memory, Layout]) -> bool:
-    layout = layouts.get(e.memory)
-    return isinstance(layout, Registers) and layout.width == ROWS and e.width == 1
+    found = lanes_of_registers(e, layouts)
+    whole = found is not None and all(layouts[load.memory].width == ROWS for load in found)
+    return found if whole else None

@@ -167,12 +167,11 @@ class Expressions:
             case Broadcast(inner, kind):
                 return f"({type_text(kind)})({self.text(inner)})", UNARY
             case Build(parts, kind):
-                if (loads := column_of(e, self.places.layouts)) is not None:
+                if (loads := lanes_of_registers(e, self.places.layouts)) is not None:
                     names = frozenset[str]().union(*(load.index.names for load in loads))
-                    return self.places.hole(e, names, lambda: self.column(kind, loads)), PRIMARY
-                if (lanes := lanes_of_registers(e, self.places.layouts)) is not None:
-                    names = frozenset[str]().union(*(load.index.names for load in lanes))
-                    return self.places.hole(e, names, lambda: self.gathered(kind, lanes)), UNARY
+                    column = column_of(e, self.places.layouts) is not None
+                    spell = self.column if column else self.gathered
+                    return self.places.hole(e, names, lambda: spell(kind, loads)), UNARY
                 return f"({type_text(kind)})({', '.join(map(self.text, parts))})", UNARY
             case Call(instruction, arguments, _):
                 self.instructions[instruction.name] = instruction
@@ -185,26 +184,29 @@ class Expressions:
     def gathered(self, kind: Kind, loads: Sequence[Load]) -> str:
         """The text of the vector of the lanes that `loads` read from vectors in registers: some
         lanes of one vector, `x.s0044`, if all are of it."""
-        memory = loads[0].memory
-        width, names = self.places.layouts[memory].width, self.places.spelled[memory].names
-        places = [evaluate(load.index, self.places.values) for load in loads]
-        if len({at // width for at in places}) == 1:
-            return names[places[0] // width] + lanes_text(*(at % width for at in places))
-        each = (names[at // width] + lanes_text(at % width) for at in places)
+        registers, lanes = self.registers_of(loads)
+        if len({*registers}) == 1:
+            return registers[0] + lanes_text(*lanes)
+        each = (f"{x}{lanes_text(lane)}" for x, lane in zip(registers, lanes, strict=True))
         return f"({type_text(kind)})({', '.join(each)})"
 
     def column(self, kind: Kind, loads: Sequence[Load]) -> str:
         """The text of the vector of the bytes that `loads` read from vectors in registers; by a
         function of its own if all are the same lane of their vectors."""
-        places = [(load, evaluate(load.index, self.places.values)) for load in loads]
-        rows = [self.places.spelled[load.memory].names[at // ROWS] for load, at in places]
-        lanes = [at % ROWS for _, at in places]
+        registers, lanes = self.registers_of(loads)
         if len({*lanes}) > 1:
-            each = (f"{row}.s{lane}" for row, lane in zip(rows, lanes, strict=True))
-            return f"(({type_text(kind)})({', '.join(each)}))"
+            return self.gathered(kind, loads)
         function = f"lane{lanes[0]}_of_{kind.scalar}"
         self.functions.add((function, ROWS))
-        return f"{named(function, ROWS)}({', '.join(rows)})"
+        return f"{named(function, ROWS)}({', '.join(registers)})"
+
+    def registers_of(self, loads: Sequence[Load]) -> tuple[list[str], list[int]]:
+        """The registers that the loads of single lanes read, and the lanes of these."""
+        widths = [self.places.layouts[load.memory].width for load in loads]
+        places = [evaluate(load.index, self.places.values) for load in loads]
+        every = list(zip(loads, places, widths, strict=True))
+        registers = [self.places.spelled[x.memory].names[at // width] for x, at, width in every]
+        return registers, [at % width for _, at, width in every]
 
     def sum_of_bytes(self, kind: Kind, made: ByteSum) -> tuple[str, int]:
         """The text of a sum in bytes, of this kind: of unsigned ones, which wrap around."""

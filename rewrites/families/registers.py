@@ -301,8 +301,8 @@ def registers_forms(p: Program, views: Views = ALL_VIEWS) -> Iterator[Form]:
     """The forms of the family `registers` for a program, those that store one of `views`."""
     panel = named("tr") * named("v")
     stored = (*stored_choices(p, views, panel, named("tx")), *laid_choices(p, views, panel))
-    narrow = {PAIRS: has_bytes(p), FOURS: has_bytes(p), WIDE_CHUNKS: has_narrow(p)}
-    possible = narrow | {GROUPS: any(map(in_groups, kernels_of(p)))}
+    possible = {PAIRS: has_bytes(p), FOURS: has_bytes(p), WIDE_CHUNKS: has_narrow(p)}
+    possible |= {GROUPS: any(map(in_groups, kernels_of(p)))}
     orders = [order for order in ORDERS if all(possible.get(trait, True) for trait in order)]
     for (traits, choices), level, tall, order in product(
         stored, (Level.GROUP, Level.GLOBAL), (False, True), orders

@@ -214,8 +214,8 @@ def _parts(p: Pattern, xs: Expr) -> list[tuple[Pattern, Expr]]:
 
 
 def _mapped(p: Pattern, e: Expr, xs: Expr) -> Expr:
-    """The array of the values of e for each element p of xs; where e is such a part of an element,
-    the array that has these parts."""
+    """The array of the values of e for each element p of xs; where e is one of the parts that p
+    binds, the array of these parts."""
     return next((part for q, part in _parts(p, xs) if q == e), Map(Lam(p, e), xs))
 
 

@@ -48,9 +48,9 @@ def groups(lane: int) -> Index:
     return GROUP * 16 + TURN + lane // 4 * 4
 
 
-def kernel(value: Value, *more: Store, unroll: Unroll = Unroll.YES) -> Kernel:
-    """A kernel whose loop of four turns stores this value, and does `more` then."""
-    loop = For("i", 4, Block((Store(X, constant(0), value), *more)), unroll)
+def kernel(value: Value, unroll: Unroll = Unroll.YES) -> Kernel:
+    """A kernel whose loop of four turns stores this value."""
+    loop = For("i", 4, Block((Store(X, constant(0), value),)), unroll)
     return Kernel("k", (IMAGE, SHORT), (OUT,), (), (1, 1, 1), (4, 1, 1), Block((loop,)))
 
 

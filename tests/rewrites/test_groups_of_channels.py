@@ -5,19 +5,13 @@ whose pixels are loaded as whole vectors."""
 
 import re
 
-import numpy as np
 import pytest
 
-from codegen.compile import generate
-from codegen.plan import Plan
-from codegen.proof.prove import prove
 from codegen.runtime.session import Session
-from explore.space.lowering import bound, lowering
-from ir.core.nodes import Program
+from explore.space.lowering import lowering
 from ir.errors import UserError
-from ir.meaning.inputs import random_inputs
-from ir.meaning.interpret import evaluate
 from ir.parse import parse
+from tests.rewrites.test_registers import made, runs_right
 
 LAST = """
 grouped(const weights : [[[[[{t}]{c}]3]3]{m}]{g}, const biases : [[{t}]{m}]{g},
@@ -52,19 +46,6 @@ def last(g: int, c: int, m: int, s: int = 1, t: str = "float") -> str:
     return LAST.format(g=g, c=c, m=m, s=s, t=t)
 
 
-def made(program: Program, form: str, point: dict[str, int]) -> Plan:
-    """The plan of a program by a form of `registers` at a point; its kernels are proved."""
-    generated = generate(bound(lowering(program, "registers", form).program, point))
-    assert all(prove(kernel).ok for kernel in generated.kernels)
-    return generated.plan
-
-
-def runs_right(session: Session, program: Program, plan: Plan) -> bool:
-    inputs = {name: np.asarray(x) for name, x in random_inputs(program, 3).items()}
-    found = session.build(plan, checking=True)(inputs)
-    return np.array_equal(found, np.asarray(evaluate(program, inputs)))
-
-
 @pytest.mark.parametrize(
     ("g", "c", "m", "point", "lanes"),
     [
@@ -80,8 +61,7 @@ def runs_right(session: Session, program: Program, plan: Plan) -> bool:
 def test_pixels_of_several_groups_are_loaded_as_vectors(
     session: Session, form: str, g: int, c: int, m: int, point: dict[str, int], lanes: str
 ) -> None:
-    program = parse(last(g, c, m))
-    plan = made(program, form, point)
+    program, plan = made(last(g, c, m), form, point)
     assert f".{lanes};" in plan.source
     assert not re.search(r"\(float\d+\)\(image_\[", plan.source)
     assert runs_right(session, program, plan)
@@ -100,10 +80,9 @@ def test_pixels_of_several_groups_are_loaded_as_vectors(
 )
 @pytest.mark.parametrize("form", ["relaid tall groups", "items groups"])
 def test_groups_of_any_sizes_are_right(session: Session, form: str, text: str) -> None:
-    program = parse(text)
     for tr, v in ((1, 4), (1, 8), (3, 2)):
         point = {"k": 1, "tr": tr, "tx": 2, "v": v} | ({"ty": 2} if "tall" in form else {})
-        assert runs_right(session, program, made(program, form, point))
+        assert runs_right(session, *made(text, form, point))
 
 
 @pytest.mark.parametrize("text", [PLAIN, FIRST, last(2, 4, 16)])
