@@ -58,13 +58,15 @@ class Layer:
 @dataclass(frozen=True, slots=True)
 class Point:
     """The time in nanoseconds of a variant or a peer, with its spread, and the memory that it
-    needs; `name` says which one it is, `note` tells more."""
+    needs; `name` says which one it is, `note` tells more. `error` is the relative error of a
+    variant's results (None: not known)."""
 
     name: str
     time_ns: float
     spread: float
     memory_bytes: int
     note: str = ""
+    error: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +207,9 @@ def _again(record: Record, found: Sequence[Duel], i: int) -> Point:
     note = " ".join(f"{p}={v}" for p, v in record.variant.parameters)
     memory = record.memory_bytes or 0
     if not taken:
-        return Point(name, record.time_ns, 0.0, memory, note)
+        return Point(name, record.time_ns, 0.0, memory, note, record.error)
     level = Level.of(taken)
-    return Point(name, level.median_ns, level.spread, memory, note)
+    return Point(name, level.median_ns, level.spread, memory, note, record.error)
 
 
 # ---- the table
@@ -217,14 +219,18 @@ def table(rows: Sequence[Row]) -> str:
     """The Markdown table of these rows with the geometric means of their ratios, followed by lines
     on further peers and on the variants that were timed."""
     lines = [
-        "| layer | ours | GFLOP/s | of ceiling | memory | peer | memory | peer / ours "
+        "| layer | ours | error | GFLOP/s | of ceiling | memory | peer | memory | peer / ours "
         "| within the peer's memory | peer / ours |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
         *map(_row, rows),
     ]
     lines += [""] + [f"Geometric mean of peer / ours: {text}." for text in _means(rows)]
     lines += ["", *_others(rows), "Variants:", ""]
-    lines += [f"- {r.layer}: {_time(p)}, {p.name} {p.note}" for r in rows for p in r.ours]
+    lines += [
+        f"- {r.layer}: {_time(p)}, error {_error(p)}, {p.name} {p.note}"
+        for r in rows
+        for p in r.ours
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -232,7 +238,8 @@ def _row(row: Row) -> str:
     best = row.ours[0]
     rate = row.flops / best.time_ns
     ceiling = f"{1e9 * rate / row.peak:.0%}" if row.peak else "–"
-    cells = [row.layer, _time(best), f"{rate:.0f}", ceiling, show_bytes(best.memory_bytes)]
+    cells = [row.layer, _time(best), _error(best), f"{rate:.0f}", ceiling]
+    cells.append(show_bytes(best.memory_bytes))
     if peer := first_peer(row):
         within = within_memory(row, peer)
         cells += [f"{_time(peer)}, {peer.name}", show_bytes(peer.memory_bytes)]
@@ -242,6 +249,10 @@ def _row(row: Row) -> str:
 
 def _time(p: Point) -> str:
     return f"{show_time(p.time_ns)} ± {p.spread:.1%}"
+
+
+def _error(p: Point) -> str:
+    return "–" if p.error is None else f"{p.error:.1e}"
 
 
 def _ratio(peer: Point, ours: Point | None) -> str:

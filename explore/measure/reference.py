@@ -26,7 +26,7 @@ Array = NDArray[Any]
 
 EPSILON = float(np.finfo(np.float32).eps)
 EXACT = 2.0**24  # whole numbers below this are exact in single precision
-SMALL = 1e-4  # relative error of right results in floats, if nobody says otherwise
+IN_FLOATS = 1e-5  # relative error of right results in floats, if nobody says otherwise
 ROUNDINGS = 100  # of results in narrower numbers: so many roundings of one
 EXACT_OPS = frozenset({"+", "-", "*", "max", "min"})
 
@@ -161,7 +161,7 @@ def largest_error(program: Program, asked: float | None) -> float:
     """The largest relative error with which a program's result counts as right: `asked` if given,
     else what the narrowest numbers that the program computes with allow."""
     narrow = _narrowest(program.body)
-    return asked or (SMALL if narrow is None else ROUNDINGS * _unit(narrow))
+    return asked or (IN_FLOATS if narrow is None else ROUNDINGS * _unit(narrow))
 
 
 def _unit(narrow: Format) -> float:

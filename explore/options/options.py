@@ -93,7 +93,7 @@ class Options:
             number,
             "E",
             "largest relative error of a right result",
-            usual="1e-4 in floats, 0.05 in halves, 0.4 in bfloats",
+            usual="1e-5 in floats, 0.05 in halves, 0.4 in bfloats",
         ),
     )
     largest: float | None = field(

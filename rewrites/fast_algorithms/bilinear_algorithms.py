@@ -13,6 +13,10 @@ from functools import lru_cache
 from itertools import count, islice
 from math import lcm, prod, sqrt
 from re import findall
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ir.core.frozen import frozen
 from rewrites.fast_algorithms.matrix_factors import is_power, rides
@@ -20,6 +24,7 @@ from rewrites.fast_algorithms.matrix_factors import is_power, rides
 Row = tuple[Fraction, ...]
 Matrix = tuple[Row, ...]
 Tensor = Callable[[int, int, int], float]
+Whole = NDArray[Any]  # of whole numbers of any size
 
 
 @frozen
@@ -39,13 +44,8 @@ class Bilinear:
     def computes(self, tensor: Tensor) -> bool:
         """True if this algorithm computes the bilinear map of a tensor; checked exactly, and so a
         proof."""
-        return all(
-            sum(row[p] * self.g[p][i] * self.b[p][j] for p in range(self.products))
-            == tensor(k, i, j)
-            for k, row in enumerate(self.a)
-            for i in range(len(self.g[0]))
-            for j in range(len(self.b[0]))
-        )
+        made, scale = _tensor(self)
+        return all(x == scale * tensor(*at) for at, x in np.ndenumerate(made))
 
     def amplification(self) -> float:
         """The bound on how much rounding errors grow by this algorithm: for each result Σ |A| |G|
@@ -54,7 +54,8 @@ class Bilinear:
         See Higham, Accuracy and Stability of Numerical Algorithms, ch. 23.
         """
         sizes = [_sum(g) * _sum(b) for g, b in zip(self.g, self.b, strict=True)]
-        return float(max(_weighted(row, sizes) / self._direct(row) for row in self.a))
+        direct = zip(self.a, self._direct(), strict=True)
+        return float(max(_weighted(row, sizes) / terms for row, terms in direct))
 
     def mean_amplification(self) -> float:
         """The mean growth of errors by this algorithm, in norm, where data and errors are random
@@ -62,21 +63,32 @@ class Bilinear:
         tensors T of zeros, ones and minus ones."""
         sizes = [_squares(g) * _squares(b) for g, b in zip(self.g, self.b, strict=True)]
         made = sum(_weighted([x * x for x in row], sizes) for row in self.a)
-        return sqrt(made / sum(map(self._direct, self.a)))
+        return sqrt(made / sum(self._direct()))
 
     def largest_growth(self) -> float:
         """The factor by which numbers that the algorithm multiplies may be larger than its
         operands."""
         return float(max(_sum(row) for row in (*self.g, *self.b)))
 
-    def _direct(self, row: Sequence[Fraction]) -> Fraction:
-        summed = [(x, g, b) for x, g, b in zip(row, self.g, self.b, strict=True) if x]
-        cells = (
-            sum((x * g[i] * b[j] for x, g, b in summed if g[i] and b[j]), Fraction(0))
-            for i in range(len(self.g[0]))
-            for j in range(len(self.b[0]))
-        )
-        return _sum(list(cells))
+    def _direct(self) -> list[Fraction]:
+        """For each result Σ |T|, over the tensor T that the algorithm computes."""
+        made, scale = _tensor(self)
+        return [Fraction(int(np.abs(part).sum()), scale) for part in made]
+
+
+@lru_cache(maxsize=64)
+def _tensor(w: Bilinear) -> tuple[Whole, int]:
+    """The tensor T[k][a][b] that an algorithm computes, times a scale that makes it whole, and the
+    scale."""
+    (a, of_a), (g, of_g), (b, of_b) = map(_whole, (w.a, w.g, w.b))
+    factors = a[:, :, None] * g[None]
+    return np.tensordot(factors, b, (1, 0)), of_a * of_g * of_b
+
+
+def _whole(rows: Matrix) -> tuple[Whole, int]:
+    """A matrix times a scale that makes it whole, and the scale; numbers of any size."""
+    scale = lcm(*(x.denominator for row in rows for x in row))
+    return np.array([[int(x * scale) for x in row] for row in rows], dtype=object), scale
 
 
 def _sum(xs: Sequence[Fraction]) -> Fraction:

@@ -28,12 +28,12 @@ def sums(t: str, n: int, x: str = "x", to: str = "") -> Program:
 @pytest.mark.parametrize(
     ("program", "error"),
     [
-        (sums("float", 8), 1e-4),
+        (sums("float", 8), 1e-5),
         (sums("half", 8), 100 * 2**-11),
         (sums("bfloat", 8), 100 * 2**-8),
-        (sums("half", 8, "float(x)"), 1e-4),  # only stored as halves
+        (sums("half", 8, "float(x)"), 1e-5),  # only stored as halves
         (sums("half", 8, "float(x)", "half"), 100 * 2**-11),
-        (sums("char", 8), 1e-4),
+        (sums("char", 8), 1e-5),
     ],
 )
 def test_the_narrowest_numbers_that_are_computed_say_what_a_result_may_be_off(

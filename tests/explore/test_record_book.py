@@ -415,7 +415,7 @@ def test_what_other_options_found_counts_only_where_these_find_the_same(book: Re
         return {*known.tried}, {e.record.variant.id for e in known.again}
 
     rough_id, exact_id, wrong_id = names
-    assert counted() == ({exact_id, wrong_id}, {exact_id})  # 1e-4 is right
+    assert counted() == ({exact_id, wrong_id}, {exact_id})  # 1e-5 is right
     assert counted(max_error=1e-1)[0] == {rough_id, exact_id}  # `wrong` may be right now
     assert rough_id in counted(max_error=1e-1)[1]
     assert counted(domain="io-optimal") == (set(), set())

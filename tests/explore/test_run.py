@@ -144,7 +144,7 @@ def test_every_variant_has_one_outcome_and_all_that_ran_are_right(finished: Path
     assert len({r.variant.key for r in records}) == VARIANTS
     measured = [r for r in records if isinstance(r.outcome, Measured)]
     assert len(measured) >= VARIANTS // 2
-    assert all(r.error is not None and r.error <= 1e-4 for r in measured)
+    assert all(r.error is not None and r.error <= 1e-5 for r in measured)
     assert {r.variant.family for r in records} == {"naive", "registers"}
     sizes = {r.outcome.code_bytes for r in measured if isinstance(r.outcome, Measured)}
     assert all(size and size > 500 for size in sizes)
@@ -167,7 +167,7 @@ def test_no_point_off_the_front_dominates_one_on_it(finished: Path) -> None:
         )
     }
     assert {r.variant.id for r in run.front} == unbeaten
-    assert all(error <= 1e-4 for id, _, _, error, _ in rows if id in unbeaten)
+    assert all(error <= 1e-5 for id, _, _, error, _ in rows if id in unbeaten)
 
 
 def test_the_front_was_measured_again(finished: Path) -> None:

@@ -18,7 +18,7 @@ from codegen.compile import Generated, generate
 from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime.session import Session, choose, open_device
 from constraints.devices import profile
-from explore.measure.reference import EPSILON, Expected, largest_error
+from explore.measure.reference import EPSILON, IN_FLOATS, Expected, largest_error
 from explore.space.derive_form import points
 from explore.space.lowering import bound, lowering
 from ir.core.conversions import CONVERSIONS
@@ -206,8 +206,8 @@ def makes_whole_of_reals(p: Program) -> bool:
 
 def _near(program: Program) -> float:
     """The largest relative error that is allowed in results of the program that are not whole
-    numbers: a tenth of what runs allow; for a program of floats, 1e-5."""
-    return largest_error(program, None) / 10
+    numbers: what runs allow for floats; for narrower numbers, a tenth of what runs allow."""
+    return max(IN_FLOATS, largest_error(program, None) / 10)
 
 
 def alike(x: Data) -> Data:
