@@ -32,7 +32,7 @@ from explore.options.options import Options
 from explore.options.units import parse_seconds, show_bytes, show_time
 from explore.peers.peers import KNOWN, Duel, duel
 from explore.results.front import usable
-from explore.results.pace import Level, Reading
+from explore.results.pace import Level, Reading, usual_of
 from explore.results.records import Record, latest
 from explore.run.run import Run, resume, start
 from explore.run.source import Source
@@ -166,9 +166,9 @@ def beside(layer: Layer, run: Run, given: argparse.Namespace, seconds: float) ->
         file = stored_reference(program, options.seed, run.folder, environment.reference)
         worker = stack.enter_context(device_pool(file, program, options, device))
         plans = [record.variant.plan for record in best if record.variant.plan is not None]
-        limit = parse_seconds(given.peer_limit)
+        limit, usual = parse_seconds(given.peer_limit), usual_of(records)
         found = [
-            duel(name, program, options.seed, file, device, worker, plans, limit)
+            duel(name, program, options.seed, file, device, worker, plans, usual, limit)
             for name in given.against.split(",")
         ]
     peers = (d.best for d in found)

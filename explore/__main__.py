@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from explore.commands.command_names import COMMANDS
+from explore.arguments.command_names import COMMANDS
 from explore.workers.nursery import begin_nursery
 
 # Workers of a run need these. They are loaded beside what the command itself needs, by another

@@ -1,1 +1,1 @@
-"""The subcommands of `explore`, and their arguments."""
+"""The commands of `explore`: what each of them does."""

@@ -1,47 +1,32 @@
-"""The table of the commands of `explore`: a new run of a program, and commands on stored runs.
-
-Each function here parses the arguments of one command, and carries it out.
-"""
+"""The table of the commands of `explore`. Each function parses the arguments of one command, and
+carries it out."""
 
 import io
 import json
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
 
-from explore.commands.arguments import (
-    add_cluster,
-    add_json,
-    add_limits,
-    add_live,
-    add_options,
-    add_peers,
-    add_records,
-    add_target,
-    add_trust,
-    count,
-    days,
-    live_of,
-    objectives,
-    options_of,
-    part,
-    path,
+from explore.arguments.argument_values import count, days, path
+from explore.arguments.command_names import COMMANDS
+from explore.arguments.command_parsers import of_run, parser_of
+from explore.arguments.option_groups import add_options, add_records, add_target
+from explore.commands.run_commands import resume, start
+from explore.commands.stored_run_commands import (
+    compare,
+    diff,
+    export,
+    front,
+    pick,
+    replay,
+    report,
+    show,
 )
-from explore.commands.command_list import exploring, of_run, parser_of
-from explore.commands.command_names import COMMANDS
-from explore.files.named_programs import (
-    example_text,
-    meant,
-    named_programs,
-    titles,
-    titles_by_name,
-)
+from explore.files.named_programs import example_text, named_programs, titles, titles_by_name
 from explore.options.units import parse_bytes
 from ir.command import usage
-from ir.program_file import text_of
 from ir.text.suggest import no_such
 
 
@@ -49,7 +34,10 @@ def carried_out(given: Sequence[str], begun: float) -> int:
     """Carry out the command with these words, which was `begun` at that time by the clock; returns
     the exit status."""
     verb = _commands(begun).get(given[0]) if given else None
-    return _start(list(given), begun) if verb is None else verb(list(given[1:]))
+    if verb is not None:
+        return verb(list(given[1:]))
+    _refuse_unknown(given)
+    return start(list(given), begun)
 
 
 def _commands(begun: float) -> dict[str, Callable[[list[str]], int]]:
@@ -57,15 +45,15 @@ def _commands(begun: float) -> dict[str, Callable[[list[str]], int]]:
     was `begun` at that time."""
     return {
         "init": _init,
-        "resume": partial(_resume, begun=begun),
-        "front": _front,
-        "show": _show,
-        "report": _report,
-        "pick": _pick,
-        "compare": _compare,
-        "export": _export,
-        "diff": _diff,
-        "replay": _replay,
+        "resume": partial(resume, begun=begun),
+        "front": front,
+        "show": show,
+        "report": report,
+        "pick": pick,
+        "compare": compare,
+        "export": export,
+        "diff": diff,
+        "replay": replay,
         "records": _records,
         "completion": _completion,
         "serve": _serve,
@@ -77,7 +65,7 @@ def _commands(begun: float) -> dict[str, Callable[[list[str]], int]]:
     }
 
 
-def _refuse_unknown(argv: list[str]) -> None:
+def _refuse_unknown(argv: Sequence[str]) -> None:
     """Refuse a first word that is no command, file or known program, such as a misspelt command."""
     if argv and not argv[0].startswith("-") and "." not in argv[0] and not Path(argv[0]).exists():
         known = ("PROGRAM.lift", *COMMANDS, *named_programs())
@@ -99,245 +87,6 @@ def _init(argv: list[str]) -> int:
         name = given.name
         print(example_text(name) if name else "\n".join(titles()), end="" if name else "\n")
     return 0
-
-
-# ---- runs
-
-
-def _start(argv: list[str], begun: float) -> int:
-    _refuse_unknown(argv)
-    parser = exploring()
-    parser.add_argument(
-        "programs",
-        nargs="+",
-        type=Path,
-        metavar="PROGRAM.lift",
-        help="a file, an example, a layer, or a table of layers (.toml); each has a run",
-    )
-    parser.add_argument(
-        "--out",
-        type=path,
-        metavar="RUN",
-        help="the run's folder (default: runs/NAME); of several, the folder of their runs",
-    )
-    add_target(parser)
-    add_options(parser)
-    add_records(parser)
-    add_cluster(parser)
-    add_live(parser)
-    add_json(parser)
-    given = parser.parse_args(argv)
-
-    from explore.commands.commands import INTERRUPTED, ran
-    from explore.commands.each_device import explored_on_each
-    from explore.commands.whose_hands import EACH, targets_of, workplace
-    from explore.run.run import new_folder, start
-    from explore.run.source import Source
-    from ir.text.unused_helpers import notes_on
-
-    if given.json and given.device == EACH:
-        parser.error(
-            f"--json prints the run of one device, found --device {EACH}: explore without --json, "
-            "then `explore front RUN/DEVICE --json`"
-        )
-    asked, sizes = [], getattr(given, "sizes", ())
-    for named in (layer for word in given.programs for layer in meant(word)):
-        given.sizes = (*named.sizes, *sizes)
-        options, source = options_of(given), Source(text_of(named.file), str(named.file))
-        source.program(options)  # mistakes in any come before the first run
-        asked.append((named.name, source, options))
-    notes = (note for _, source, _ in asked for note in notes_on(source.text, source.name))
-    for note in dict.fromkeys(notes):
-        print(note, file=sys.stderr)
-    status, live = 0, live_of(given)
-    with workplace(given, asked[0][2]) as place:
-        targets = targets_of(given, place, asked[0][2])
-        for name, source, options in asked:
-            folder = given.out or new_folder(name)
-            if len(asked) > 1:
-                folder = new_folder(name, given.out or Path("runs"))
-                print(f"{name}:", file=sys.stderr if given.json else sys.stdout)
-            if given.device == EACH:
-                done = explored_on_each(
-                    source, options, targets, folder, given.records, place=place, live=live
-                )
-            else:
-                run = partial(start, source, options, targets[0], folder, given.records)
-                done = ran(partial(run, place.hands, live, begun), as_json=given.json)
-            if done == INTERRUPTED:
-                return done
-            status, begun = max(status, done), time.monotonic()
-    return status
-
-
-def _resume(argv: list[str], begun: float) -> int:
-    parser = of_run("resume")
-    add_records(parser, usual="what the run has used so far")
-    add_cluster(parser)
-    add_live(parser)
-    add_json(parser)
-    given = parser.parse_args(argv)
-    from explore.commands.commands import ran
-    from explore.commands.each_device import resumed_on_each
-    from explore.commands.whose_hands import workplace
-    from explore.options.options import Options
-    from explore.report.runs_beside import runs_in
-    from explore.run.run import resume
-
-    with workplace(given, Options()) as place:
-        if runs_in(given.run):
-            return resumed_on_each(given.run, given.records, place, live_of(given))
-        how = given.records, place.hands, place.devices, live_of(given), begun
-        return ran(partial(resume, given.run, *how), as_json=given.json)
-
-
-# ---- looking
-
-
-def _front(argv: list[str]) -> int:
-    parser = of_run("front")
-    parser.add_argument("--json", action="store_true", help="print a JSON object a line")
-    parser.add_argument("--plot", type=path, metavar="FILE", help="draw a .png, .svg or .pdf")
-    parser.add_argument(
-        "--over",
-        type=objectives,
-        default="time,memory",
-        metavar="time,memory,error",
-        help="objectives of the front, of time, memory, error, workspace",
-    )
-    add_limits(parser)
-    from explore.commands.commands import show_front
-
-    return show_front(parser.parse_args(argv))
-
-
-SHOWN = {
-    "source": "print its kernels and the plan of their launches",
-    "derivation": "print the outline of its derivation",
-    "laws": "print every law of its derivation",
-    "constraints": "print the constraints on its parameters",
-    "json": "print it as a JSON object; without an ID, those of the table, one a line",
-}
-
-
-def _show(argv: list[str]) -> int:
-    from explore.commands.run_table import add_table
-
-    parser = of_run("show")
-    parser.add_argument(
-        "id", nargs="?", metavar="ID", help="a variant, or the beginning of its name"
-    )
-    what = parser.add_mutually_exclusive_group()
-    for option, told in SHOWN.items():
-        what.add_argument(f"--{option}", action="store_true", help=told)
-    what.add_argument(
-        "--lost-forms", action="store_true", help="print forms that were not derived, as JSON"
-    )
-    what.add_argument("--stage", metavar="NAME", help="print the laws of this stage")
-    add_table(parser)
-    add_trust(parser)
-    from explore.commands.commands import show
-
-    return show(parser.parse_args(argv))
-
-
-def _report(argv: list[str]) -> int:
-    parser = of_run("report")
-    parser.add_argument(
-        "--out",
-        type=path,
-        metavar="FILE",
-        help="the report's file (default: RUN/report.html); - prints it",
-    )
-    from explore.commands.commands import report
-
-    return report(parser.parse_args(argv))
-
-
-def _pick(argv: list[str]) -> int:
-    parser = of_run("pick")
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--fastest", action="store_true", help="pick the fastest variant (default)")
-    which.add_argument("--smallest", action="store_true", help="pick that of the least memory")
-    which.add_argument("--id", metavar="ID", help="pick the variant of this name")
-    add_limits(parser)
-    parser.add_argument(
-        "--export", type=path, metavar="DIR", help="write it, with hosts that run it"
-    )
-    parser.add_argument(
-        "--name",
-        metavar="NAME",
-        help="the name of the exported libraries in C and Python (default: the program's)",
-    )
-    add_trust(parser)
-    parser.add_argument("--json", action="store_true", help="print it as a JSON object")
-    from explore.commands.commands import pick_variant
-
-    return pick_variant(parser.parse_args(argv))
-
-
-def _compare(argv: list[str]) -> int:
-    parser = of_run("compare")
-    add_peers(parser)
-    add_trust(parser)
-    parser.add_argument("--json", action="store_true", help="print a JSON object a peer")
-    from explore.commands.commands import compare
-
-    return compare(parser.parse_args(argv))
-
-
-def _export(argv: list[str]) -> int:
-    parser = of_run("export")
-    parser.add_argument("--t4", type=path, metavar="FILE.json", help="write T4 results; - prints")
-    parser.add_argument("--csv", type=path, metavar="FILE.csv", help="a row a variant; - prints")
-    given = parser.parse_args(argv)
-    if given.t4 is None and given.csv is None:
-        parser.error("expected --t4 FILE, --csv FILE or both")
-    from explore.commands.commands import export_run
-
-    return export_run(given)
-
-
-def _net(argv: list[str]) -> int:
-    from explore.commands.network_commands import net
-
-    return net(argv)
-
-
-def _diff(argv: list[str]) -> int:
-    parser = of_run("diff")
-    parser.add_argument("other", type=path, metavar="RUN", help="the folder of the later run")
-    parser.add_argument(
-        "--fail-if-slower",
-        type=part,
-        metavar="5%",
-        help="exit with 1 if the front, or a variant of it, is slower by more than that",
-    )
-    from explore.commands.records_commands import diff
-
-    return diff(parser.parse_args(argv))
-
-
-def _replay(argv: list[str]) -> int:
-    parser = of_run("replay")
-    parser.add_argument(
-        "--variants",
-        type=usage(count),
-        default=200,
-        metavar="N",
-        help="the most that a search may try (default: 200)",
-    )
-    parser.add_argument(
-        "--seeds",
-        type=usage(count),
-        default=5,
-        metavar="N",
-        help="so many searches by each strategy (default: 5)",
-    )
-    parser.add_argument("--json", action="store_true", help="print a JSON object a search")
-    from explore.commands.records_commands import replay
-
-    return replay(parser.parse_args(argv))
 
 
 def _records(argv: list[str]) -> int:
@@ -384,7 +133,7 @@ def _completion(argv: list[str]) -> int:
     examples = [name for name, program in known.items() if not program.sizes]
     layers = [name for name in known if name not in examples]
     print(
-        script(shell, {"": _options_of(partial(_start, begun=now)), **options}, examples, layers),
+        script(shell, {"": _options_of(partial(start, begun=now)), **options}, examples, layers),
         end="",
     )
     return 0
@@ -413,6 +162,15 @@ def _devices(argv: list[str]) -> int:
     if "--json" not in argv:
         print(compiled_for())
     return status
+
+
+def _net(argv: list[str]) -> int:
+    from explore.commands.network_commands import net
+
+    return net(argv)
+
+
+# ---- devices that are not here
 
 
 def _bundle(argv: list[str]) -> int:

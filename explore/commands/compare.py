@@ -9,6 +9,7 @@ from explore.measure.reference_worker import reference_in_time
 from explore.options.options import Options, peer_named
 from explore.peers.peers import duel
 from explore.results.front import pick
+from explore.results.pace import usual_of
 from explore.run.source import Source
 from explore.run.target import device_of
 from explore.run.trusted_plans import TrustedPlans
@@ -36,14 +37,14 @@ def compare(folder: Path, against: tuple[str, ...], trust: bool = False) -> list
         )
     target = device_of(known)
     peers = tuple(dict.fromkeys(map(peer_named, against)))
-    best = pick(records)
+    best, usual = pick(records), usual_of(records)
     plan = TrustedPlans(known, trust).of(best)
     found = []
     with ExitStack() as stack:
         file, _ = reference_in_time(program, options.seed, folder, known.reference, _note)
         device = stack.enter_context(device_pool(file, program, options, target))
         for name in peers:
-            result = duel(name, program, options.seed, file, target, device, [plan])
+            result = duel(name, program, options.seed, file, target, device, [plan], usual)
             ours = result.ours[0].median_ns if result.ours else best.time_ns
             theirs = result.best
             found.append(

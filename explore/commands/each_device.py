@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from explore.commands.commands import INTERRUPTED, ran
+from explore.commands.stored_runs import INTERRUPTED, ran
 from explore.commands.whose_hands import Workplace, of_cluster
 from explore.options.options import Options
 from explore.report.runs_beside import runs_in, told_side_by_side

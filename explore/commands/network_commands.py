@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from codegen.runtime.session import Session, open_device
-from explore.commands.arguments import add_options, add_target, options_of, path
+from explore.arguments.argument_values import path
+from explore.arguments.option_groups import add_options, add_target, options_of
 from explore.network_choice.choose_options import Choice, Chooser
 from explore.network_choice.find_options import Options, estimated
 from explore.network_choice.layer_options import Option

@@ -4,7 +4,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from explore.commands.arguments import options_of
+from explore.arguments.option_groups import options_of
 from explore.options.options import Options
 from explore.options.units import show_bytes
 from explore.toolchain.install import fetch, install, remove
@@ -97,7 +97,7 @@ def absorbed(given: argparse.Namespace) -> int:
     """Run `explore absorb RUN FILE`: make a run of the file of results of a board, and print its
     front; returns the exit status."""
     from explore.bundle.absorb import absorb
-    from explore.commands.commands import print_front
+    from explore.commands.stored_runs import print_front
 
     found = absorb(given.run, given.file, given.out)
     print("\n".join(found.lines))

@@ -6,9 +6,9 @@ It imports nothing but what a board has: Python, NumPy and pyopencl.
 import secrets
 from collections.abc import Sequence
 
+from explore.arguments.command_parsers import parser_of
 from explore.board.board_token import VARIABLE, add_token, token_of
 from explore.board.serve import PORT, serve
-from explore.commands.command_list import parser_of
 from ir.errors import UserError
 
 

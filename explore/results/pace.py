@@ -47,6 +47,10 @@ class Level:
     def median_ns(self) -> float:
         return statistics.median(self.times_ns)
 
+    def at(self, yardstick_ns: float) -> float:
+        """The median of the times at another pace."""
+        return self.median_ns / slowdown(self.yardstick_ns, yardstick_ns)
+
     @property
     def spread(self) -> float:
         """The interquartile range of the times over their median."""
@@ -96,6 +100,14 @@ def usual_ns(yardsticks: Sequence[float]) -> float | None:
     return statistics.median(y for y in yardsticks if y <= (1 + QUIET) * least)
 
 
+def quiet(yardsticks: Sequence[float], usual: float | None) -> list[int]:
+    """The numbers of those of the yardstick's times that are near the least of them, and near the
+    `usual` one, if it is known: what was measured beside these was measured on a machine left
+    alone."""
+    least = min((*yardsticks, *([usual] if usual else ())), default=0.0)
+    return [n for n, ns in enumerate(yardsticks) if ns <= (1 + QUIET) * least]
+
+
 def clock_ns(outcome: Measured) -> float:
     """The time of an outcome as the clock read it, before it was converted to the usual pace."""
     return outcome.time_ns * outcome.slowdown
@@ -130,7 +142,13 @@ def at_usual_pace(records: Sequence[Record]) -> list[Record]:
 def peers_at_pace(peers: Sequence[Peer], usual: float | None) -> list[Peer]:
     """The peers with their times converted to the pace `usual` (None: it is not known, and times
     stay)."""
-    return [replace(p, time_ns=p.time_ns / slowdown(p.yardstick_ns, usual)) for p in peers]
+    return [_peer_at(p, slowdown(p.yardstick_ns, usual)) for p in peers]
+
+
+def _peer_at(peer: Peer, slower: float) -> Peer:
+    """The peer with its times divided by this factor."""
+    ours = None if peer.ours_ns is None else peer.ours_ns / slower
+    return replace(peer, time_ns=peer.time_ns / slower, ours_ns=ours)
 
 
 def usual_of(records: Sequence[Record]) -> float | None:

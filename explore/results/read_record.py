@@ -78,6 +78,7 @@ def peer_from(fields: Fields) -> Peer:
         note=fields.text("note", most=LONG),
         yardstick_ns=fields.maybe("yardstick_ns", lambda n: fields.number(n, 1.0, NEVER)),
         precision=fields.given("precision", fields.text, "float"),
+        ours_ns=fields.maybe("ours_ns", lambda n: fields.number(n, most=NEVER)),
     )
 
 

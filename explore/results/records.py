@@ -212,6 +212,7 @@ class Peer:
     note: str = ""
     yardstick_ns: float | None = None  # what the yardstick took beside it
     precision: str = "float"  # of products
+    ours_ns: float | None = None  # what our best variant took in turns with it
 
     @property
     def exact(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from explore.commands.arguments import add_options, options_of
+from explore.arguments.option_groups import add_options, options_of
 from explore.commands.network_commands import net
 from explore.options.options import PEERS, Asked, Options, ways
 from explore.peers.peers import KNOWN

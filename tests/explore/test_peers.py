@@ -5,19 +5,23 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from codegen.runtime.devices import Device
 from explore.__main__ import main
+from explore.measure.measure_tasks import Passes
 from explore.measure.reference_file import stored_reference
 from explore.options.options import PeerName
-from explore.peers import clblast_peer
-from explore.peers.peers import KNOWN, Duel, one_pass
+from explore.peers import clblast_peer, peers
+from explore.peers.peers import KNOWN, Duel, duel, one_pass
 from explore.peers.rival import Timed
 from explore.peers.torch_layer import Manner, manners
 from explore.peers.torch_memory import GIVEN_BACK, PAGES, PEAK_RESET, scratch_bytes
 from explore.peers.torch_peer import recognised
+from explore.results.pace import Reading, peers_at_pace
 from explore.results.records import Failed, Peer
 from ir.parse import parse, parse_file
 
@@ -161,6 +165,56 @@ def test_a_peer_is_timed_in_each_of_its_ways(
     assert {passed.bytes[name] for name in exact} == {
         4 * (2 * 12 * 12 * 4 + 12 * 12 * 28 + 32 * 36 + 32)
     }
+
+
+@pytest.mark.parametrize(
+    ("paces", "usual", "passes", "pace"),
+    [
+        ((5.0,) * 5, None, 5, 5.0),
+        ((8.0, 5.0, 8.0, 5.1, 5.0, 5.0, 5.2, 8.0), None, 7, 5.0),  # slow minutes do not count
+        ((8.0,) * 15, 5.0, 15, 8.0),  # there were no others
+        ((8.0,) * 15, None, 5, 8.0),  # and if nothing else is known, they are not slow
+    ],
+)
+def test_a_duel_goes_on_until_the_machine_was_left_alone(
+    paces: tuple[float, ...],
+    usual: float | None,
+    passes: int,
+    pace: float,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Peer and variant take 100 and 50 times what the yardstick takes, which comes from `paces`."""
+    begun: list[int] = []
+
+    class TimedPeer:
+        def __enter__(self) -> "TimedPeer":
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def submit(self, number: int) -> None:
+            begun.append(number)
+
+        def results(self) -> list[Any]:
+            timed = Timed("conv", {"way": 100 * paces[begun[-1]]}, {"way": 64}, "1")
+            return [SimpleNamespace(result=timed)]
+
+    monkeypatch.setattr(peers, "Pool", lambda *_, **__: TimedPeer())
+
+    def ours(*_: object) -> Passes:
+        now = paces[begun[-1]]
+        return Passes(((Reading(50 * now, now),),), ((50 * now,),), now)
+
+    monkeypatch.setattr(peers, "_ours", ours)
+    program, nothing = parse("p(x : [float]4) = x"), cast(Any, None)
+    found = duel("torch", program, 0, tmp_path, nothing, nothing, [nothing], usual)
+    (point,) = found.peers
+    assert len(begun) == passes
+    assert (point.time_ns, point.ours_ns) == pytest.approx((100 * pace, 50 * pace), rel=0.03)
+    slow, as_usual = peers_at_pace([point], pace / 2)[0], peers_at_pace([point], None)[0]
+    assert as_usual == point
+    assert (slow.time_ns, slow.ours_ns) == (point.time_ns / 2, (point.ours_ns or 0) / 2)
 
 
 def test_growth_of_a_process_is_what_it_allocates() -> None:

@@ -28,7 +28,7 @@ from constraints.devices import CPU
 from explore.__main__ import main
 from explore.building.build_tasks import Task
 from explore.building.build_variant import Builder, make
-from explore.commands.commands import ran
+from explore.commands.stored_runs import ran
 from explore.files.folder_lock import Lock
 from explore.measure.measure_tasks import Measure
 from explore.measure.measure_variant import measure, meter

@@ -12,7 +12,7 @@ import pytest
 from codegen.__main__ import main as codegen
 from constraints.__main__ import main as constraints
 from explore.__main__ import main as explore
-from explore.commands.command_names import COMMANDS
+from explore.arguments.command_names import COMMANDS
 from explore.files.named_programs import Named, meant, named_programs
 from explore.options.options import ways
 from explore.results.version import version

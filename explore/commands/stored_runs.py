@@ -1,5 +1,4 @@
-"""The commands on stored runs (front, show, report, pick, export, compare), and the command
-devices."""
+"""What the commands on stored runs do: front, show, report, pick, export and compare."""
 
 import argparse
 import json
@@ -126,9 +125,10 @@ def _not_here(device: str, records: Sequence[Record]) -> str:
 
 def _beside(peer: Peer, found: Sequence[Record]) -> str:
     """The line that shows a peer, with the ratio of its time to that of our best variant, the first
-    in `found`, if there is one."""
+    in `found`, if there is one: to what this took in turns with the peer, if that is known."""
     note = f" ({peer.note})" if peer.note else ""
-    ratio = f", {peer.time_ns / (found[0].time_ns or 1):.2f}× our best time" if found else ""
+    ours = peer.ours_ns or (found[0].time_ns if found else None)
+    ratio = f", {peer.time_ns / ours:.2f}× our best time" if ours else ""
     ratio += "" if peer.exact else " (not exact: beside the others)"
     return f"{peer.name}{note}: {show_time(peer.time_ns)}, {show_bytes(peer.memory_bytes)}{ratio}"
 

@@ -2,8 +2,8 @@
 
 import argparse
 
-from explore.commands.arguments import path
-from explore.commands.command_names import COMMANDS
+from explore.arguments.argument_values import path
+from explore.arguments.command_names import COMMANDS
 from explore.results.version import version
 from ir.command import command_parser
 
