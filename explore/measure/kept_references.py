@@ -38,4 +38,4 @@ def _cache() -> cache.BinaryCache:
 
 
 def _key(program: Program, seed: int) -> str:
-    return cache.key("reference 2", version(), show(program), str(seed))
+    return cache.key("reference 3", version(), show(program), str(seed))

@@ -19,14 +19,16 @@ from ir.core.type_rules import COMPARISONS, type_of
 from ir.core.types import is_whole
 from ir.errors import UserError
 from ir.meaning.conversions import FORMATS, Format
-from ir.meaning.inputs import Data, arrays_of, components, random_inputs
+from ir.meaning.inputs import Data, arrays_of, components, makes_whole_of_reals, random_inputs
 from ir.meaning.interpret import evaluate
 
 Array = NDArray[Any]
 
 EPSILON = float(np.finfo(np.float32).eps)
 EXACT = 2.0**24  # whole numbers below this are exact in single precision
-IN_FLOATS = 1e-5  # relative error of right results in floats, if nobody says otherwise
+# Relative errors of right results, if nobody says otherwise: of floats, and of whole numbers that
+# floats are rounded to, which may be the next one.
+IN_FLOATS, ROUNDED = 1e-5, 1e-4
 ROUNDINGS = 100  # of results in narrower numbers: so many roundings of one
 EXACT_OPS = frozenset({"+", "-", "*", "max", "min"})
 
@@ -97,7 +99,7 @@ def demand_arrays(program: Program) -> Program:
 
 def inputs_of(program: Program, seed: int, integers: bool = False) -> dict[str, Array]:
     """The inputs of a program for a seed, by the names of its parameters: reals spread evenly over
-    -1 to 1, or whole numbers if `integers`."""
+    -1 to 1, and any whole numbers; or small whole numbers if `integers`."""
     drawn = random_inputs(program, seed, integers)
     return {name: np.asarray(data) for name, data in drawn.items()}
 
@@ -160,8 +162,12 @@ def _scaled(output: Array, size: Array, narrow: Format | None) -> Expected:
 def largest_error(program: Program, asked: float | None) -> float:
     """The largest relative error with which a program's result counts as right: `asked` if given,
     else what the narrowest numbers that the program computes with allow."""
+    if asked:
+        return asked
     narrow = _narrowest(program.body)
-    return asked or (IN_FLOATS if narrow is None else ROUNDINGS * _unit(narrow))
+    if narrow is not None:
+        return ROUNDINGS * _unit(narrow)
+    return ROUNDED if makes_whole_of_reals(program) else IN_FLOATS
 
 
 def _unit(narrow: Format) -> float:

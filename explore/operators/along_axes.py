@@ -32,8 +32,8 @@ def softmax(site: Site) -> Step:
         return _nested(site, f, axis, newer)
     n = x.shape[axis] if newer else prod(x.shape[axis:])
     outer = x.kind.elements // (n * inner)
-    dims = [d for d in (outer, n, inner) if d > 1] or [1]
-    e = site.parameter("float32", dims if n > 1 else [*dims, 1], x.name)
+    dims = [outer] * (outer > 1) + [n] + [inner] * (inner > 1)
+    e = site.parameter("float32", dims, x.name)
     body = f"{f}({{}})"
     if inner > 1:
         body = f"transpose(map(line -> {f}(line), transpose({{}})))"

@@ -8,8 +8,11 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
-from ir.core.nodes import Program
+from ir.core.conversions import CONVERSIONS
+from ir.core.nodes import Program, Unary
 from ir.core.size import Size, show_size
+from ir.core.terms import subterms
+from ir.core.type_rules import type_of
 from ir.core.types import (
     RANGES,
     Array,
@@ -17,6 +20,7 @@ from ir.core.types import (
     Tuple,
     Type,
     Vector,
+    is_whole,
     show_type,
 )
 from ir.errors import UserError
@@ -28,6 +32,7 @@ Data = Numbers | tuple["Data", ...]
 """An array, or for tuples a tuple of what each component holds: `[(T, U)]n` is `([T]n, [U]n)`."""
 
 DRAWN = 1 << 30  # how many random numbers are drawn at most
+ENDS = 1 / 16  # of numbers from a whole range are the least or the largest
 STORED: "dict[str, np.dtype[np.generic]]" = {
     **WHOLE,
     "float": np.dtype(np.float32),
@@ -172,11 +177,20 @@ def random_inputs(program: Program, seed: int, integers: bool = True) -> dict[st
     would store them.
 
     If `integers`, whole numbers from -3 to 3 (from 0 for types without a sign), so that sums are
-    exact in any order; else reals spread evenly over -1 to 1.
+    exact in any order; else reals spread evenly over -1 to 1, and for whole types any numbers of
+    their ranges. Where reals become whole numbers, bytes alone are drawn so: sums of larger ones
+    are rounded, not by all kernels in the same way, and might become other whole numbers.
     """
     demand_few(program)
     rng = np.random.default_rng(seed)
-    return {p.var.name: _draw(p.var.type, rng, integers) for p in program.params}
+    widest = 0 if integers else 1 if makes_whole_of_reals(program) else 8
+    return {p.var.name: _draw(p.var.type, rng, integers, widest) for p in program.params}
+
+
+def makes_whole_of_reals(program: Program) -> bool:
+    """True if a program makes whole numbers of real ones."""
+    every = (e for e in subterms(program.body) if isinstance(e, Unary) and e.op in CONVERSIONS)
+    return any(is_whole(CONVERSIONS[e.op].target) and not is_whole(type_of(e.e)) for e in every)
 
 
 def demand_few(program: Program) -> None:
@@ -189,17 +203,25 @@ def demand_few(program: Program) -> None:
         )
 
 
-def _draw(t: Type, rng: np.random.Generator, integers: bool) -> Data:
+def _draw(t: Type, rng: np.random.Generator, integers: bool, widest: int) -> Data:
+    """Random data of type t; whole types of at most `widest` bytes get any numbers, others small
+    ones."""
     parts = components(t)
     if parts is not None:
-        return tuple(_draw(part, rng, integers) for part in parts)
+        return tuple(_draw(part, rng, integers, widest) for part in parts)
     scalar, shape = scalar_of(t), shape_of(t)
+    dtype = STORED[scalar.name]
+    if scalar.name in RANGES and dtype.itemsize <= widest:
+        least, most = RANGES[scalar.name]
+        any_of_them = rng.integers(least, most, shape, dtype, endpoint=True)
+        ends = np.where(rng.random(shape) < 0.5, least, most).astype(dtype)
+        return np.where(rng.random(shape) < ENDS, ends, any_of_them).astype(dtype)
     if integers or scalar.name in RANGES:
         unsigned = scalar.name.startswith("u")
         drawn: Numbers = rng.integers(0 if unsigned else -3, 4, shape)
     else:
         drawn = rng.uniform(-1, 1, shape)
-    return np.asarray(drawn).astype(STORED[scalar.name])
+    return np.asarray(drawn).astype(dtype)
 
 
 def stored(program: Program, given: Mapping[str, Data]) -> dict[str, Data]:

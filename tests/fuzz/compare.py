@@ -11,10 +11,10 @@ from ir.core.nodes import Lit, Program, Unary, Var
 from ir.core.terms import subterms
 from ir.core.type_rules import type_of
 from ir.core.types import BFLOAT, HALF, Scalar, is_whole, leaves
-from ir.meaning.inputs import Data
+from ir.meaning.inputs import Data, makes_whole_of_reals
 from ir.meaning.interpret import evaluate
 from tests.fuzz.wide_inputs import wide_inputs
-from tests.support.agreement import alike, arrays, makes_whole_of_reals
+from tests.support.agreement import alike, arrays
 
 LARGEST_HALF = 65504.0
 HELD = {"half": 2.0**11, "bfloat": 2.0**8}  # whole numbers below this are exact

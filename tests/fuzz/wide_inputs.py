@@ -7,8 +7,7 @@ import numpy as np
 
 from ir.core.nodes import Program
 from ir.core.types import RANGES
-from ir.meaning.inputs import STORED, Data, Numbers, random_inputs
-from tests.support.agreement import makes_whole_of_reals
+from ir.meaning.inputs import STORED, Data, Numbers, makes_whole_of_reals, random_inputs
 
 ENDS = 0.3  # of the numbers are the least or the largest
 

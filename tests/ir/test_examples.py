@@ -272,9 +272,20 @@ def sizes_of(file: str, given: Sizes) -> Sizes:
     return {name: int(n) for name, n in re.findall(r"(\w+) = (\d+)", text)} | given
 
 
+SCALES = {"qs": (1 << 30, (1 << 31) - 1), "shifts": (-11, -6), "biases": (-9999, 9999)}
+
+
+def scales(name: str, shape: tuple[int, ...]) -> Array:
+    """Random numbers such as quantised layers have for a parameter of this name."""
+    least, most = SCALES[name]
+    return np.random.default_rng(0).integers(least, most, shape, np.int32, endpoint=True)
+
+
 def check(file: str, sizes: Sizes) -> None:
     program = load(file, sizes)
     inputs = random_inputs(program, 0, integers=False)
+    if "qs" in inputs:
+        inputs |= {name: scales(name, one(inputs[name]).shape) for name in SCALES}
     doubles = {name: one(data).astype(np.float64) for name, data in inputs.items()}
     reference, _ = CHECKS[file]
     wanted = reference.__code__.co_varnames[: reference.__code__.co_argcount]

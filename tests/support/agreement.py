@@ -21,12 +21,8 @@ from constraints.devices import profile
 from explore.measure.reference import EPSILON, IN_FLOATS, Expected, largest_error
 from explore.space.derive_form import points
 from explore.space.lowering import bound, lowering
-from ir.core.conversions import CONVERSIONS
-from ir.core.nodes import Program, Unary
-from ir.core.terms import subterms
-from ir.core.type_rules import type_of
-from ir.core.types import is_whole
-from ir.meaning.inputs import Data, random_inputs
+from ir.core.nodes import Program
+from ir.meaning.inputs import Data, makes_whole_of_reals, random_inputs
 from ir.meaning.interpret import evaluate
 from ir.parse import parse, parse_file
 from rewrites.engine.refused import Refused
@@ -196,12 +192,6 @@ def difference(case: Case, inputs: dict[str, Data], result: Data, where: str) ->
         if out.shape != meant.shape or not away <= lost:
             return f"{case.name} is {away:.2g} away on {where}"
     return None
-
-
-def makes_whole_of_reals(p: Program) -> bool:
-    """True if a program makes whole numbers of real ones."""
-    made = (e for e in subterms(p.body) if isinstance(e, Unary) and e.op in CONVERSIONS)
-    return any(is_whole(CONVERSIONS[e.op].target) and not is_whole(type_of(e.e)) for e in made)
 
 
 def _near(program: Program) -> float:
