@@ -88,6 +88,8 @@ class _Folding:
     def _normalised(self, node: Node) -> tuple[Node, Node] | None:
         if node.operator != "BatchNormalization" or any(node.outputs[1:]):
             return None
+        if node.attributes.get("training_mode", 0) or not node.attributes.get("spatial", 1):
+            return None
         conv = self._before(node.inputs[0], ("Conv",))
         if conv is None or conv.attributes.get("epilogue") or len(conv.inputs) > 3:
             return None
@@ -114,6 +116,8 @@ class _Folding:
             before = self._before(name, ("BatchNormalization", "Conv"))
             constant, rank = self.constants.get(other), self.ranks.get(name)
             if before is None or before.attributes.get("epilogue") or len(before.inputs) == 4:
+                continue
+            if before.attributes.get("training_mode", 0):
                 continue
             if constant is None or rank is None:
                 continue

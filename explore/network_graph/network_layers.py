@@ -3,7 +3,7 @@ equal programs share one."""
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -143,7 +143,7 @@ def built_layers(graph: Graph) -> Built:
     built = Built(Layers(graph.name, graph.inputs, graph.outputs))
     made, constants = built.made, dict(graph.constants)
     made.tensors = {name: Tensor(name, kind) for name, kind in graph.inputs.items()}
-    for node in graph.nodes:
+    for node in (part for each in graph.nodes for part in _apart(graph, made, constants, each)):
         found = _constant(node, made, constants)
         if found is not None:
             constants[node.outputs[0]] = found
@@ -157,6 +157,24 @@ def built_layers(graph: Graph) -> Built:
         if name in graph.inputs:
             raise UserError(f"the output '{name}' is an input: there is nothing to compute")
     return built
+
+
+def _apart(
+    graph: Graph, made: Layers, constants: Mapping[str, Array], node: Node
+) -> tuple[Node, ...]:
+    """The node itself; or, if it is a convolution to which another tensor is added that is repeated
+    along some axes, or along which its result is, the convolution and the sum."""
+    if node.operator != "Conv" or len(node.inputs) < 4:
+        return (node,)
+    *own, other = node.inputs
+    output = f"{node.outputs[0]}.alone"
+    later = {k: v for k, v in node.attributes.items() if k == "epilogue"}
+    plain = {k: v for k, v in node.attributes.items() if k != "epilogue"}
+    alone = replace(node, inputs=tuple(own), outputs=(output,), attributes=plain)
+    kind = step_of(_site(graph, made, constants, (alone, output)), 0).kind
+    if kind.shape == made.tensors[other].shape:
+        return (node,)
+    return alone, Node(f"{node.name} (sum)", "Add", (output, other), node.outputs, later)
 
 
 def _demand_small(what: str, kind: Kind) -> None:
@@ -175,7 +193,10 @@ def _constant(node: Node, made: Layers, constants: Mapping[str, Array]) -> Array
         shape = made.tensors[node.inputs[0]].shape
         given = node.attributes
         return np.asarray(shape[given.get("start", 0) : given.get("end", len(shape))], np.int64)
-    return folded(node, constants)
+    found = folded(node, constants)
+    if found is not None and node.attributes.get("epilogue"):
+        raise Unsupported(f"{node.title}: functions of its result, which is constant, are folded")
+    return found
 
 
 def _site(graph: Graph, made: Layers, constants: Mapping[str, Array], of: tuple[Node, str]) -> Site:

@@ -21,6 +21,8 @@ def folded(node: Node, given: Mapping[str, Array]) -> Array | None:
     if fold is None or not all(name in given for name in filter(None, node.inputs)):
         return None
     arrays = [given[name] for name in node.inputs if name]
+    if node.operator == "Slice" and len(node.inputs) > 4 and not node.inputs[3]:  # all axes
+        arrays.insert(3, np.arange(len(arrays[1])))
     try:
         _demand_small(node, arrays)
         return np.asarray(fold(node, arrays))

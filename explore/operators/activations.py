@@ -45,7 +45,7 @@ ACTIVATIONS: Mapping[str, Activation] = {
     "Log": Activation((), lambda x: f"log({x})"),
     "Sqrt": Activation((), lambda x: f"sqrt({x})"),
     "Abs": Activation((), lambda x: f"abs({x})"),
-    "Neg": Activation((), lambda x: f"-{x}"),
+    "Neg": Activation((), lambda x: f"0.0 - {x}"),
     "Reciprocal": Activation((), lambda x: f"1.0 / {x}"),
 }
 

@@ -81,12 +81,14 @@ def prelu(site: Site) -> Step:
 
 
 def batch_normalisation(site: Site) -> Step:
-    """The step of a `BatchNormalization` with fixed statistics; Refused if the model is being
-    trained."""
+    """The step of a `BatchNormalization` with fixed statistics for each channel; Refused if the
+    model is being trained, or has statistics for each number."""
     if len([name for name in site.node.outputs if name]) > 1 or site.attribute("training_mode", 0):
         raise site.refused(
             "expected a model for inference, found training_mode or more results than one"
         )
+    if not site.attribute("spatial", 1):
+        raise site.refused("expected statistics for each channel, found spatial = 0")
     x, epsilon = site.tensor(0), float(site.attribute("epsilon", 1e-5))
     arrays = [site.tensor(n) for n in range(1, 5)]
     if all(t.array is not None for t in arrays):

@@ -289,6 +289,9 @@ def resized(site: Site) -> Step:
     mode = site.attribute("mode", "nearest")
     if mode != "nearest":
         raise site.refused(f"expected the mode nearest, found {mode}")
+    policy = site.attribute("keep_aspect_ratio_policy", "stretch")
+    if policy != "stretch":
+        raise site.refused(f"expected the policy stretch, found {policy}")
     times = _times(site, x)
     if any(t < 1 or t != int(t) for t in times):
         raise site.refused(f"expected whole numbers as scales, found {list(times)}")
