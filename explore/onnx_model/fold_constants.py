@@ -17,7 +17,7 @@ Fold: TypeAlias = Callable[[Node, Sequence[Array]], Array]
 def folded(node: Node, given: Mapping[str, Array]) -> Array | None:
     """The array that a node makes of `given` constants; None if it reads anything else, or is not
     of those that are computed when a model is read."""
-    fold = FOLDS.get(node.operator)
+    fold = None if node.attributes.get("block_size") else FOLDS.get(node.operator)
     if fold is None or not all(name in given for name in filter(None, node.inputs)):
         return None
     arrays = [given[name] for name in node.inputs if name]
@@ -138,6 +138,16 @@ def _divided(node: Node, xs: Sequence[Array]) -> Array:
     return np.asarray(xs[0] / xs[1])
 
 
+def _dequantized(node: Node, xs: Sequence[Array]) -> Array:
+    x, scale = xs[:2]
+    zero = xs[2] if len(xs) > 2 else np.zeros(scale.shape, x.dtype)
+    if scale.ndim:  # one for each element of an axis
+        axis = int(node.attributes.get("axis", 1)) % max(1, x.ndim)
+        each = [-1 if a == axis else 1 for a in range(x.ndim)]
+        scale, zero = scale.reshape(each), zero.reshape(each)
+    return np.asarray((x.astype(np.int64) - zero.astype(np.int64)) * scale, scale.dtype)
+
+
 FOLDS: Mapping[str, Fold] = {
     "Identity": lambda node, xs: xs[0],
     "Cast": _cast,
@@ -156,5 +166,6 @@ FOLDS: Mapping[str, Fold] = {
     "Sqrt": lambda node, xs: np.sqrt(xs[0]),
     "Neg": lambda node, xs: -xs[0],
     "Floor": lambda node, xs: np.floor(xs[0]),
+    "DequantizeLinear": _dequantized,
 }
 """The operators that are computed on constants."""

@@ -91,7 +91,9 @@ def local_response(site: Site) -> Step:
     x = site.tensor(0)
     if len(x.shape) != 4:
         raise site.refused(f"expected an array of 4 axes, found one of {len(x.shape)}")
-    size = int(site.attribute("size", 1))
+    size, channels = int(site.attribute("size", 1)), x.shape[1]
+    if size < 1:
+        raise site.refused(f"expected a size of at least 1, found {size}")
     numbers = [
         site.attribute("bias", 1.0),
         site.attribute("alpha", 1e-4) / size,
@@ -100,6 +102,8 @@ def local_response(site: Site) -> Step:
     told = ", ".join(map(number, map(float, numbers)))
     order = (0, 2, 3, 1)
     e = site.arranged(0, order)
-    f = f"local_response({(size - 1) // 2}, {size - 1 - (size - 1) // 2}, {told}, pixel)"
+    before = (size - 1) // 2
+    sides = min(before, channels), min(size - 1 - before, channels)  # beyond them nothing is left
+    f = f"local_response({sides[0]}, {sides[1]}, {told}, pixel)"
     made = f"map(image -> map2d(pixel -> {f}, image), {e})"
     return site.step(x.kind, made, order)

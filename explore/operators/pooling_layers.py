@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 
 from explore.onnx_model.onnx_graph import Array, Kind
+from explore.onnx_model.tensor_data import MOST_BYTES
 from explore.operators.layouts import Layout
 from explore.operators.program_text import number
 from explore.operators.site import Site, Step, Tensor
@@ -63,7 +64,10 @@ def _windows(site: Site) -> Windows:
     if not 3 <= len(shape) <= 5:
         raise site.refused(f"expected an array of 3 to 5 axes, found one of {len(shape)}")
     kernel = [int(k) for k in site.attribute("kernel_shape", ())]
-    return windows_of(site, shape[2:], kernel, bool(site.attribute("ceil_mode", 0)))
+    windows = windows_of(site, shape[2:], kernel, bool(site.attribute("ceil_mode", 0)))
+    if (kind := _kind(site, windows)).bytes > MOST_BYTES:
+        raise site.refused(f"its result takes {kind.bytes:,} bytes: at most {MOST_BYTES:,} do")
+    return windows
 
 
 def _kind(site: Site, windows: Windows) -> Kind:
@@ -91,8 +95,11 @@ def _counted(windows: Windows, given: tuple[int, ...], pads_count: bool) -> Arra
         b, end = windows.before[axis], windows.before[axis] + given[axis]
         asked = end + windows.after[axis] - windows.beyond[axis]
         inside = range(0, asked) if pads_count else range(b, end)
-        k, s, d = windows.kernel[axis], windows.steps[axis], windows.apart[axis]
-        met = [sum(i * s + j * d in inside for j in range(k)) for i in range(n)]
+        k, d = windows.kernel[axis], windows.apart[axis]
+        begin = np.arange(n) * windows.steps[axis]
+        first = np.maximum(0, -((begin - inside.start) // d))
+        behind = np.minimum(k, (inside.stop - 1 - begin) // d + 1)
+        met = np.maximum(0, behind - first)
         counts *= np.reshape(met, [-1 if i == axis else 1 for i in range(counts.ndim)])
     return np.asarray(counts)
 
@@ -102,6 +109,8 @@ def global_pool(site: Site) -> Step:
     channel."""
     site.demand_floats(0)
     x = site.tensor(0)
+    if len(x.shape) < 3 or x.array is not None:
+        raise site.refused("expected an image that is computed, with channels")
     batch, c, *spatial = x.shape
     many = batch > 1
     stored = x.layout.stored((batch, c, prod(spatial)))

@@ -15,7 +15,7 @@ from explore.onnx_model.read_model import read_model
 from ir.errors import Unsupported
 
 RANDOM = np.random.default_rng(20261130)
-OPSET = 18
+OPSET = 19
 
 
 def real(*shape: int) -> np.ndarray[Any, Any]:
@@ -84,6 +84,15 @@ MEANS: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any]]] = {
         [CONV, node("Neg", "c", "y")],
         {"x": real(1, 2, 5, 5)},
         {"w": W},
+    ),
+    "weights that are stored as bytes": (
+        [node("DequantizeLinear", "k,scales,zeros", "w", axis=0), CONV],
+        {"x": real(1, 2, 5, 5)},
+        {
+            "k": RANDOM.integers(-128, 128, (3, 2, 3, 3), np.int8),
+            "scales": np.abs(real(3)),
+            "zeros": np.array([0, 3, -5], np.int8),
+        },
     ),
     "what is negated twice": ([node("Neg", "x", "n"), node("Neg", "n", "y")], {"x": real(4)}, {}),
     "a constant sliced along its first axes": (
