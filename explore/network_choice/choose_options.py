@@ -183,7 +183,20 @@ class Chooser:
             found.append(self.within(found[-1].memory_bytes - step))
         if least.memory_bytes < found[-1].memory_bytes:
             found.append(least)
-        return _not_beaten(found)
+        return self._closed(_not_beaten(found), points)
+
+    def _closed(self, found: Sequence[Choice], most: int) -> list[Choice]:
+        """The choices `found`, fastest first, with those of the front that lie between them; fewer
+        of these if all would be more than `most`."""
+        front = [found[0]]
+        for n, after in enumerate(found[1:], 1):
+            while len(front) + len(found) - n < most:
+                between = self.within(front[-1].memory_bytes - 1)
+                if between.memory_bytes <= after.memory_bytes:
+                    break
+                front.append(between)
+            front.append(after)
+        return _not_beaten(front)
 
     def bytes_of(self, chosen: Sequence[Option]) -> int:
         """The bytes that the options `chosen` take in the usual layouts, if their arena is as small

@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +155,9 @@ def test_a_sweep_gets_slower_and_smaller(found: tuple[object, Layers, Options]) 
     random = np.random.default_rng()
     chooser = Chooser.of(layers, [[drawn(each[0], random) for _ in range(3)] for each in options])
     front = chooser.sweep()
+    if len(front) < 24:  # else some are left out
+        for choice, after in pairwise(front):
+            assert chooser.within(choice.memory_bytes - 1).memory_bytes == after.memory_bytes
     assert front[0].time_ns == chooser.fastest().time_ns
     assert front[-1].memory_bytes == chooser.least().memory_bytes
     times, sizes = [c.time_ns for c in front], [c.memory_bytes for c in front]
