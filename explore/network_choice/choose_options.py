@@ -192,7 +192,7 @@ class Chooser:
         for n, after in enumerate(found[1:], 1):
             while len(front) + len(found) - n < most:
                 between = self.within(front[-1].memory_bytes - 1)
-                if between.memory_bytes <= after.memory_bytes:
+                if between.time_ns >= after.time_ns:
                     break
                 front.append(between)
             front.append(after)
