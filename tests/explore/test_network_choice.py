@@ -157,7 +157,7 @@ def test_a_sweep_gets_slower_and_smaller(found: tuple[object, Layers, Options]) 
     front = chooser.sweep()
     if len(front) < 24:  # else some are left out
         for choice, after in pairwise(front):
-            assert chooser.within(choice.memory_bytes - 1).time_ns == pytest.approx(after.time_ns)
+            assert chooser.within(choice.memory_bytes - 1).time_ns >= after.time_ns * 0.999999
     assert front[0].time_ns == chooser.fastest().time_ns
     assert front[-1].memory_bytes == chooser.least().memory_bytes
     times, sizes = [c.time_ns for c in front], [c.memory_bytes for c in front]
