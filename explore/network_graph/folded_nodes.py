@@ -17,7 +17,10 @@ from explore.network_graph.point_functions import (
 from explore.onnx_model.fold_constants import folded
 from explore.onnx_model.onnx_graph import Array, Graph, Node
 from explore.operators.activations import ACTIVATIONS
+from ir.errors import UserError
 
+MALFORMED = (ValueError, IndexError, KeyError, TypeError, ArithmeticError)
+"""What numbers and shapes that contradict each other raise."""
 TAKE_FUNCTIONS = ("Conv", "ConvTranspose", "Gemm", "BatchNormalization", "Add", "Sum", "Mul")
 KEEP_RANK = (
     *("BatchNormalization", "Concat", "MaxPool", "AveragePool", "LRN", "Dropout", "Identity"),
@@ -213,5 +216,8 @@ def folded_graph(graph: Graph) -> Graph:
     ranks = {name: len(kind.shape) for name, kind in graph.inputs.items()}
     state = _Folding(dict(graph.constants), read, ranks, {}, [])
     for node in graph.nodes:
-        state.take(replace(node, outputs=tuple(n if read[n] else "" for n in node.outputs)))
+        try:
+            state.take(replace(node, outputs=tuple(n if read[n] else "" for n in node.outputs)))
+        except MALFORMED as error:
+            raise UserError(f"{node.title} is malformed: {error}") from error
     return replace(graph, constants=state.constants, nodes=tuple(state.nodes))

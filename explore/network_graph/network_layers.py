@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from codegen.text_proof.work_in_part import Part
-from explore.network_graph.folded_nodes import folded_graph
+from explore.network_graph.folded_nodes import MALFORMED, folded_graph
 from explore.onnx_model.fold_constants import folded
 from explore.onnx_model.onnx_graph import SCALARS, Array, Graph, Kind, Node
 from explore.onnx_model.tensor_data import MOST_BYTES
@@ -148,6 +148,8 @@ def built_layers(graph: Graph) -> Built:
         if found is not None:
             constants[node.outputs[0]] = found
             continue
+        if not node.outputs[0] and node.operator != "Split":
+            raise Unsupported(f"{node.title}: expected that its first result is used, found others")
         for which, output in enumerate(node.outputs):
             if output and (which == 0 or node.operator == "Split"):
                 _add(built, _site(graph, made, constants, (node, output)), which, output)
@@ -171,7 +173,7 @@ def _apart(
     later = {k: v for k, v in node.attributes.items() if k == "epilogue"}
     plain = {k: v for k, v in node.attributes.items() if k != "epilogue"}
     alone = replace(node, inputs=tuple(own), outputs=(output,), attributes=plain)
-    kind = step_of(_site(graph, made, constants, (alone, output)), 0).kind
+    kind = _step(_site(graph, made, constants, (alone, output)), 0).kind
     if kind.shape == made.tensors[other].shape:
         return (node,)
     return alone, Node(f"{node.name} (sum)", "Add", (output, other), node.outputs, later)
@@ -233,7 +235,7 @@ def _layout(node: Node, inputs: "list[Tensor | None]") -> Layout:
 
 
 def _add(built: Built, site: Site, which: int, output: str) -> None:
-    made, step = built.made, step_of(site, which)
+    made, step = built.made, _step(site, which)
     _demand_small(f"{site.node.title}: its result '{output}'", step.kind)
     layout = step.layout if several(step.kind) else Layout.ONNX
     made.tensors[output] = Tensor(output, step.kind, layout)
@@ -245,6 +247,15 @@ def _add(built: Built, site: Site, which: int, output: str) -> None:
         step = copied(step)
     made.layers.append(layer_of(built, site, step, output))
     built.sites.append((site, which))
+
+
+def _step(site: Site, which: int) -> Step:
+    """The step that makes one of the results of a node; a UserError that names the node, if its
+    attributes or shapes contradict each other."""
+    try:
+        return step_of(site, which)
+    except MALFORMED as error:
+        raise UserError(f"{site.node.title} is malformed: {error}") from error
 
 
 def several(kind: Kind) -> bool:

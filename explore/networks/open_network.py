@@ -18,6 +18,7 @@ from explore.networks.network import Network
 from explore.onnx_model.onnx_graph import Graph
 from explore.onnx_model.read_model import read_model
 from explore.options.options import Options as Settings
+from explore.options.units import parse_bytes
 from explore.run.target import Target, target_of
 from explore.run.worker_pools import Here
 
@@ -30,21 +31,25 @@ def network(
     checking: bool = False,
     tried: int = 0,
     layouts: bool = False,
+    budget: int | str | None = None,
 ) -> Network:
     """The network of an ONNX file (or of a `ModelProto`), built for a device, as a callable on
     arrays.
 
     Its layers' variants are chosen by rough estimates, or, with `tried`, each is the fastest of so
-    many that are measured here. With `layouts`, tensors between layers lie as is fastest. `shapes`
-    gives the shapes of inputs whose sizes the model leaves open; with `checking`, buffers are
-    poisoned and guarded.
+    many that are measured here. With a `budget` such as "32MiB", they are the fastest that take no
+    more memory in all. With `layouts`, tensors between layers lie as is fastest. `shapes` gives the
+    shapes of inputs whose sizes the model leaves open; with `checking`, buffers are poisoned and
+    guarded.
     """
     layers = layers_in_layouts(read(model, shapes), layouts)
     target = target_of(device, None, ())
     assert target.device is not None
     session = open_device(target.device)
     options = quickly(layers, target, session, tried)
-    choice = Chooser.of(layers, options).fastest()
+    chooser = Chooser.of(layers, options)
+    limit = parse_bytes(budget) if isinstance(budget, str) else budget
+    choice = chooser.fastest() if limit is None else chooser.within(limit)
     return Network.of(choice.layers, choice.options, session, checking)
 
 

@@ -157,7 +157,14 @@ def _kind(proto: Any, given: Sequence[int] | None) -> Kind:
         )
     if any(d < 1 for d in dims):
         raise UserError(f"input '{proto.name}' has the shape {dims}: expected sizes from 1 on")
-    return Kind(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).name, tuple(map(int, dims)))
+    try:
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).name
+    except KeyError:
+        raise UserError(
+            f"input '{proto.name}': expected the number of one of ONNX's types, found "
+            f"{kind.elem_type}"
+        ) from None
+    return Kind(dtype, tuple(map(int, dims)))
 
 
 def _demand_fits(name: str, dims: Sequence[int | str], given: Sequence[int]) -> None:

@@ -36,6 +36,9 @@ def conv(site: Site) -> Step:
         raise site.refused(
             f"expected weights of {c} channels in {groups} groups, found the shape {list(w.shape)}"
         )
+    sides = [int(k) for k in site.attribute("kernel_shape", w.shape[2:])]
+    if sides != [*w.shape[2:]]:
+        raise site.refused(f"its kernel_shape is {sides}, but its weights are {list(w.shape)}")
     windows = windows_of(site, spatial, w.shape[2:], ceil=False)
     image, many = image_text(site, 0)
     depthwise = groups == c == m

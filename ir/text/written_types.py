@@ -12,6 +12,15 @@ from ir.text.written_sizes import at_least_one, size_names
 SizeOf = Callable[[Surface], Size]
 
 
+ELSEWHERE = {
+    **{"int8": "char", "uint8": "uchar", "i8": "char", "u8": "uchar", "byte": "uchar"},
+    **{"int16": "short", "uint16": "ushort", "int32": "int", "int64": "long"},
+    **{"float16": "half", "fp16": "half", "f16": "half", "bfloat16": "bfloat", "bf16": "bfloat"},
+    **{"float32": "float", "fp32": "float", "f32": "float"},
+}
+"""The names of our types by those that other languages and libraries give them."""
+
+
 def meaning(declared: SurfaceType, size: SizeOf) -> Type:
     """The type that the written type `declared` stands for; `size` evaluates the sizes written in
     it."""
@@ -31,7 +40,8 @@ def meaning(declared: SurfaceType, size: SizeOf) -> Type:
 def scalar_named(declared: TypeName) -> Scalar:
     """The scalar type that is written, such as float or uchar."""
     if declared.text not in SCALARS:
-        hint = did_you_mean(declared.text, SCALARS)
+        meant = ELSEWHERE.get(declared.text)
+        hint = f"; it is called `{meant}` here" if meant else did_you_mean(declared.text, SCALARS)
         raise UserError(f"unknown type `{declared.text}`{hint}", declared.span)
     return SCALARS[declared.text]
 

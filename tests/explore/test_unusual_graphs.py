@@ -12,7 +12,7 @@ from onnx.reference import ReferenceEvaluator
 from explore.network_graph.interpret_network import interpreted
 from explore.network_graph.network_layers import layers_of
 from explore.onnx_model.read_model import read_model
-from ir.errors import Unsupported
+from ir.errors import Unsupported, UserError
 
 RANDOM = np.random.default_rng(20261130)
 OPSET = 19
@@ -139,6 +139,20 @@ REFUSED: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], int, str]] =
         7,
         "spatial = 0",
     ),
+    "sides that are not those of the weights": (
+        [node("Conv", "x,w", "y", kernel_shape=[5, 5])],
+        {"x": real(1, 2, 5, 5)},
+        {"w": W},
+        OPSET,
+        "kernel_shape",
+    ),
+    "a second result alone": (
+        [helper.make_node("TopK", ["x", "k"], ["", "n"]), node("Cast", "n", "y", to=1)],
+        {"x": real(2, 5)},
+        {"k": whole(2)},
+        OPSET,
+        "TopK .*first result",
+    ),
     "a policy of sizes": (
         [node("Resize", "x,,,sizes", "y", keep_aspect_ratio_policy="not_larger")],
         {"x": real(1, 1, 2, 2)},
@@ -169,3 +183,10 @@ def test_a_graph_is_refused_by_name(case: str) -> None:
     nodes, given, constants, opset, words = REFUSED[case]
     with pytest.raises(Unsupported, match=words):
         layers_of(read_model(model_of(nodes, given, constants, opset)))
+
+
+def test_a_malformed_node_is_named() -> None:
+    nodes = [node("Clip", "x,low,high", "y")]
+    many = {"low": real(2), "high": real(2)}
+    with pytest.raises(UserError, match="Clip.*malformed"):
+        layers_of(read_model(model_of(nodes, {"x": real(4)}, many)))

@@ -33,6 +33,17 @@ def test_a_network_computes_what_the_model_says_with_its_buffers_guarded(device:
         np.testing.assert_array_equal(tensors[name], right, err_msg=name)
 
 
+def test_a_network_keeps_to_a_budget(device: Device) -> None:
+    random = np.random.default_rng()
+    made, x = classifier(random), whole(random, 1, 3, 9, 7)
+    net = explore.network(made, device=device)
+    kept = explore.network(made, device=device, budget=f"{net.memory_bytes}B")
+    assert kept.memory_bytes <= net.memory_bytes
+    np.testing.assert_array_equal(kept(x), net(x))
+    with pytest.raises(UserError, match="no choice takes at most 16 B: the least is"):
+        explore.network(made, device=device, budget=16)
+
+
 @pytest.mark.parametrize("dims", [(2, 4, 5, 4), (1, 4, 6), (2, 4, 6), (1, 4, 3, 4, 3)])
 def test_sums_are_folded_into_convolutions_of_any_images(dims: tuple[int, ...]) -> None:
     random, n = np.random.default_rng(), len(dims) - 2

@@ -3,6 +3,8 @@ that there are."""
 
 import pytest
 
+from ir.errors import UserError
+from ir.parse import parse
 from ir.text.suggest import no_such
 
 
@@ -27,3 +29,9 @@ def test_many_names_are_not_all_told() -> None:
     text = no_such("form", "x", map(str, range(100)), of="family lift").message
     assert text.startswith("family lift has no form `x`; expected one of 0, 1, 2, ")
     assert text.endswith("15, … (100 in all)")
+
+
+@pytest.mark.parametrize(("name", "ours"), [("int8", "char"), ("fp16", "half"), ("bf16", "bfloat")])
+def test_a_type_that_others_call_otherwise_is_told(name: str, ours: str) -> None:
+    with pytest.raises(UserError, match=f"unknown type `{name}`; it is called `{ours}` here"):
+        parse(f"p(xs : [{name}]4) = xs")
