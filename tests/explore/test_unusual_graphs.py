@@ -188,5 +188,5 @@ def test_a_graph_is_refused_by_name(case: str) -> None:
 def test_a_malformed_node_is_named() -> None:
     nodes = [node("Clip", "x,low,high", "y")]
     many = {"low": real(2), "high": real(2)}
-    with pytest.raises(UserError, match="Clip.*malformed"):
+    with pytest.raises(UserError, match=r"Clip.*malformed"):
         layers_of(read_model(model_of(nodes, {"x": real(4)}, many)))
