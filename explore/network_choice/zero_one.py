@@ -3,7 +3,10 @@
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ir.errors import UserError
+
 TIME_LIMIT = 60.0  # seconds that the solver may take
+LIMIT_REACHED = 1  # the status of SciPy's solver, where that was too little
 
 Term = tuple[Hashable, float]
 """An unknown, by its name, and its factor."""
@@ -42,7 +45,8 @@ class ZeroOne:
 
     def solved(self, cost: Iterable[Term]) -> tuple[Mapping[Hashable, float], float] | None:
         """The unknowns' values for which the sum of the terms `cost` is least, by name, and the
-        share of it by which other values might still be better; None if no values fit."""
+        share of it by which other values might still be better; None if no values fit. A UserError
+        if the solver had too little time to tell."""
         import numpy as np  # slow to import, as is SciPy
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import csr_array
@@ -61,6 +65,8 @@ class ZeroOne:
             bounds=Bounds(np.zeros(len(self.most)), np.array(self.most)),
             options={"time_limit": TIME_LIMIT, "mip_rel_gap": 0.0},
         )
+        if found.x is None and found.status == LIMIT_REACHED:
+            raise UserError(f"the solver found no choice within {TIME_LIMIT:g} s")
         if found.x is None:
             return None
         values = {name: float(found.x[place]) for name, place in self.places.items()}

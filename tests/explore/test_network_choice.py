@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from explore.network_choice.choose_options import Chooser
 from explore.network_choice.find_options import Options, estimated
 from explore.network_choice.layer_options import Option
 from explore.network_choice.network_plan import assembled
+from explore.network_choice.zero_one import LIMIT_REACHED, ZeroOne
 from explore.network_graph.network_layers import Layers, layers_of
 from explore.networks import search_in_turns
 from explore.networks.beside_peers import Beside
@@ -253,3 +255,14 @@ def test_a_run_goes_on_with_another_limit_of_time_alone(tmp_path: Path) -> None:
     for other in ({"asked": Settings(seed=1)}, {"asked": Settings(), "layouts": True}):
         with pytest.raises(UserError, match="another model or with other options"):
             begun(read, file, {}, folder=out, **other)
+
+
+def test_a_solver_without_time_is_not_taken_for_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    z = ZeroOne()
+    z.unknown("x")
+    z.row([("x", 1.0)], low=2.0)
+    assert z.solved([("x", 1.0)]) is None  # proved
+    late = SimpleNamespace(x=None, status=LIMIT_REACHED, mip_gap=None)
+    monkeypatch.setattr("scipy.optimize.milp", lambda *_, **__: late)
+    with pytest.raises(UserError, match="the solver found no choice within 60 s"):
+        z.solved([("x", 1.0)])
