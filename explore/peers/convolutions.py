@@ -111,11 +111,14 @@ def _geometries(
     image: Sequence[int], taps: Sequence[int], out: Sequence[int]
 ) -> Iterator[tuple[int, int, int]]:
     """The (stride, padding, dilation) triples with which windows of size `taps` over an image of
-    this size give an output of size `out`."""
+    this size give an output of size `out`. There are none for windows that reach beyond the image
+    on both sides: kernels read as an image, an image as kernels, would take minutes to compute."""
     for d, s in itertools.product(DILATIONS, STRIDES):
         if d > 1 and max(taps) == 1:
             continue
         reach = [d * (k - 1) + 1 for k in taps]
+        if any(r > 2 * n + 1 for n, r in zip(image, reach, strict=True)):
+            continue
         for p in range(max(reach)):
             if [(n + 2 * p - r) // s + 1 for n, r in zip(image, reach, strict=True)] == list(out):
                 yield s, p, d

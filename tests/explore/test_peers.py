@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from codegen.runtime.devices import Device
@@ -16,6 +17,7 @@ from explore.measure.measure_tasks import Passes
 from explore.measure.reference_file import stored_reference
 from explore.options.options import PeerName
 from explore.peers import clblast_peer, peers
+from explore.peers.convolutions import convolutions
 from explore.peers.peers import KNOWN, Duel, duel, one_pass
 from explore.peers.rival import Timed
 from explore.peers.torch_layer import Manner, manners
@@ -215,6 +217,13 @@ def test_a_duel_goes_on_until_the_machine_was_left_alone(
     slow, as_usual = peers_at_pace([point], pace / 2)[0], peers_at_pace([point], None)[0]
     assert as_usual == point
     assert (slow.time_ns, slow.ours_ns) == (point.time_ns / 2, (point.ours_ns or 0) / 2)
+
+
+def test_kernels_are_not_taken_for_an_image_far_smaller_than_they_are() -> None:
+    inputs = {"weights": np.zeros((32, 3, 3)), "image": np.zeros((112, 112, 32))}
+    found = [*convolutions(inputs, (112, 112, 32))]
+    assert any("depthwise" in layer.words for layer in found)
+    assert all(layer.x.size == inputs["image"].size for layer in found)
 
 
 def test_growth_of_a_process_is_what_it_allocates() -> None:
