@@ -174,7 +174,8 @@ def _apart(
     plain = {k: v for k, v in node.attributes.items() if k != "epilogue"}
     alone = replace(node, inputs=tuple(own), outputs=(output,), attributes=plain)
     kind = _step(_site(graph, made, constants, (alone, output)), 0).kind
-    if kind.shape == made.tensors[other].shape:
+    added = constants[other] if other in constants else made.tensors[other]
+    if kind.shape == added.shape:
         return (node,)
     return alone, Node(f"{node.name} (sum)", "Add", (output, other), node.outputs, later)
 

@@ -106,10 +106,10 @@ def test_a_run_that_asks_for_smaller_errors_leaves_what_is_right_for_others(
 ) -> None:
     program, file = parse(CONV, "<test>"), tmp_path / "records.sqlite"
     record = next(r for r in sample_run(8) if r.time_ns is not None and r.error is not None)
-    inexact = Failed("verify", "5e-5 is over 1e-5", error=5e-5)
+    inexact = Failed("verify", "5e-6 is over 1e-6", error=5e-6)
     with BookKeeping.begun(file, program, target_of(device, None, ())) as books:
         books.keep([replace(record, outcome=inexact)])
-        assert books.recall(Options(max_error=1e-5), 1e12).tried == {record.variant.id}
+        assert books.recall(Options(max_error=1e-6), 1e12).tried == {record.variant.id}
         assert books.recall(Options(), 1e12).tried == frozenset()
         books.keep([record])
         books.keep([replace(record, outcome=inexact)])
