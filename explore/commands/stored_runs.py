@@ -1,4 +1,4 @@
-"""What the commands on stored runs do: front, show, report, pick, export and compare."""
+"""The work of the commands on stored runs: front, show, report, pick, export and compare."""
 
 import argparse
 import json

@@ -15,12 +15,9 @@ from explore.network_graph.point_functions import (
     function_of_root,
 )
 from explore.onnx_model.fold_constants import folded
-from explore.onnx_model.onnx_graph import Array, Graph, Node
+from explore.onnx_model.onnx_graph import Array, Graph, Node, naming
 from explore.operators.activations import ACTIVATIONS
-from ir.errors import UserError
 
-MALFORMED = (ValueError, IndexError, KeyError, TypeError, ArithmeticError)
-"""What numbers and shapes that contradict each other raise."""
 TAKE_FUNCTIONS = ("Conv", "ConvTranspose", "Gemm", "BatchNormalization", "Add", "Sum", "Mul")
 KEEP_RANK = (
     *("BatchNormalization", "Concat", "MaxPool", "AveragePool", "LRN", "Dropout", "Identity"),
@@ -89,9 +86,7 @@ class _Folding:
         return node if good else None
 
     def _normalised(self, node: Node) -> tuple[Node, Node] | None:
-        if node.operator != "BatchNormalization" or any(node.outputs[1:]):
-            return None
-        if node.attributes.get("training_mode", 0) or not node.attributes.get("spatial", 1):
+        if node.operator != "BatchNormalization" or any(node.outputs[1:]) or not _is_fixed(node):
             return None
         conv = self._before(node.inputs[0], ("Conv",))
         if conv is None or conv.attributes.get("epilogue") or len(conv.inputs) > 3:
@@ -120,7 +115,7 @@ class _Folding:
             constant, rank = self.constants.get(other), self.ranks.get(name)
             if before is None or before.attributes.get("epilogue") or len(before.inputs) == 4:
                 continue
-            if before.attributes.get("training_mode", 0):
+            if not _is_fixed(before):
                 continue
             if constant is None or rank is None:
                 continue
@@ -202,6 +197,13 @@ def _of_channels(constant: Array, channels: int, rank: int) -> Array | None:
     return np.broadcast_to(constant.reshape(-1), (channels,))
 
 
+def _is_fixed(node: Node) -> bool:
+    """True unless a node is a batch normalisation that is being trained, or one with statistics for
+    each number."""
+    given = node.attributes
+    return not given.get("training_mode", 0) and bool(given.get("spatial", 1))
+
+
 def _takes_another(conv: Node) -> bool:
     return (
         len(conv.inputs) < 4
@@ -216,8 +218,6 @@ def folded_graph(graph: Graph) -> Graph:
     ranks = {name: len(kind.shape) for name, kind in graph.inputs.items()}
     state = _Folding(dict(graph.constants), read, ranks, {}, [])
     for node in graph.nodes:
-        try:
+        with naming(node):
             state.take(replace(node, outputs=tuple(n if read[n] else "" for n in node.outputs)))
-        except MALFORMED as error:
-            raise UserError(f"{node.title} is malformed: {error}") from error
     return replace(graph, constants=state.constants, nodes=tuple(state.nodes))

@@ -9,10 +9,10 @@ from math import prod
 import numpy as np
 
 from codegen.text_proof.work_in_part import Part
-from explore.network_graph.folded_nodes import MALFORMED, folded_graph
+from explore.network_graph.folded_nodes import folded_graph
 from explore.onnx_model.fold_constants import folded
-from explore.onnx_model.onnx_graph import SCALARS, Array, Graph, Kind, Node
-from explore.onnx_model.tensor_data import MOST_BYTES
+from explore.onnx_model.onnx_graph import SCALARS, Array, Graph, Kind, Node, naming
+from explore.onnx_model.tensor_data import demand_small
 from explore.operators.all_operators import step_of
 from explore.operators.layouts import Layout
 from explore.operators.program_text import NAME
@@ -135,7 +135,7 @@ def built_layers(graph: Graph) -> Built:
     """The layers of a graph, with the sites that they were made from."""
     graph = folded_graph(graph)
     for name, kind in graph.inputs.items():
-        _demand_small(f"input '{name}'", kind)
+        demand_small(f"input '{name}'", kind)
         if kind.dtype not in SCALARS:
             raise Unsupported(
                 f"input '{name}': the language has no numbers of the type {kind.dtype}"
@@ -173,20 +173,12 @@ def _apart(
     later = {k: v for k, v in node.attributes.items() if k == "epilogue"}
     plain = {k: v for k, v in node.attributes.items() if k != "epilogue"}
     alone = replace(node, inputs=tuple(own), outputs=(output,), attributes=plain)
-    kind = _step(_site(graph, made, constants, (alone, output)), 0).kind
+    with naming(node):
+        kind = step_of(_site(graph, made, constants, (alone, output)), 0).kind
     added = constants[other] if other in constants else made.tensors[other]
     if kind.shape == added.shape:
         return (node,)
     return alone, Node(f"{node.name} (sum)", "Add", (output, other), node.outputs, later)
-
-
-def _demand_small(what: str, kind: Kind) -> None:
-    """Refuse a tensor that is larger than any may be; a message begins with `what`."""
-    if kind.bytes > MOST_BYTES:
-        sizes = " × ".join(map(str, kind.shape))
-        raise Unsupported(
-            f"{what} ({sizes}) takes {kind.bytes:,} bytes: at most {MOST_BYTES:,} are taken"
-        )
 
 
 def _constant(node: Node, made: Layers, constants: Mapping[str, Array]) -> Array | None:
@@ -236,8 +228,10 @@ def _layout(node: Node, inputs: "list[Tensor | None]") -> Layout:
 
 
 def _add(built: Built, site: Site, which: int, output: str) -> None:
-    made, step = built.made, _step(site, which)
-    _demand_small(f"{site.node.title}: its result '{output}'", step.kind)
+    made = built.made
+    with naming(site.node):
+        step = step_of(site, which)
+    demand_small(f"{site.node.title}: its result '{output}'", step.kind)
     layout = step.layout if several(step.kind) else Layout.ONNX
     made.tensors[output] = Tensor(output, step.kind, layout)
     if not step.body:
@@ -248,15 +242,6 @@ def _add(built: Built, site: Site, which: int, output: str) -> None:
         step = copied(step)
     made.layers.append(layer_of(built, site, step, output))
     built.sites.append((site, which))
-
-
-def _step(site: Site, which: int) -> Step:
-    """The step that makes one of the results of a node; a UserError that names the node, if its
-    attributes or shapes contradict each other."""
-    try:
-        return step_of(site, which)
-    except MALFORMED as error:
-        raise UserError(f"{site.node.title} is malformed: {error}") from error
 
 
 def several(kind: Kind) -> bool:

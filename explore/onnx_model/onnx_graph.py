@@ -1,6 +1,7 @@
 """The graph of a model as the rest of `explore` sees it: plain data, in an order that runs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from math import prod
 from typing import Any, TypeAlias
 
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir.core.frozen import frozen
+from ir.errors import UserError
 
 Array: TypeAlias = NDArray[Any]
 
@@ -60,6 +62,16 @@ class Node:
     def title(self) -> str:
         """The words that name the node in messages."""
         return f"{self.operator} '{self.name or self.outputs[0]}'"
+
+
+@contextmanager
+def naming(node: Node) -> Iterator[None]:
+    """A context in which errors that contradictory numbers and shapes of a node raise become one
+    UserError that names the node."""
+    try:
+        yield
+    except (ValueError, IndexError, KeyError, TypeError, ArithmeticError) as error:
+        raise UserError(f"{node.title} is malformed: {error}") from error
 
 
 @frozen

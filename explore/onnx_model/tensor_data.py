@@ -8,8 +8,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from explore.onnx_model.onnx_graph import Array
-from ir.errors import UserError
+from explore.onnx_model.onnx_graph import Array, Kind
+from ir.errors import Unsupported, UserError
 
 MOST_BYTES = (1 << 31) - 1  # of one tensor: offsets of OpenCL kernels and protobuf end there
 
@@ -24,6 +24,15 @@ def array_of(tensor: Any, folder: Path) -> Array:
         return np.asarray(numpy_helper.to_array(tensor))
     except (ValueError, TypeError) as error:
         raise UserError(f"weights {name!r} are damaged: {error}") from error
+
+
+def demand_small(what: str, kind: Kind) -> None:
+    """Refuse a tensor that is larger than any may be; a message begins with `what`."""
+    if kind.bytes > MOST_BYTES:
+        sizes = " × ".join(map(str, kind.shape))
+        raise Unsupported(
+            f"{what} ({sizes}) takes {kind.bytes:,} bytes: at most {MOST_BYTES:,} are taken"
+        )
 
 
 def _named(tensor: Any) -> str:

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from explore.onnx_model.onnx_graph import Array, Kind
-from explore.onnx_model.tensor_data import MOST_BYTES
+from explore.onnx_model.tensor_data import demand_small
 from explore.operators.layouts import Layout
 from explore.operators.program_text import number
 from explore.operators.site import Site, Step, Tensor
@@ -65,8 +65,7 @@ def _windows(site: Site) -> Windows:
         raise site.refused(f"expected an array of 3 to 5 axes, found one of {len(shape)}")
     kernel = [int(k) for k in site.attribute("kernel_shape", ())]
     windows = windows_of(site, shape[2:], kernel, bool(site.attribute("ceil_mode", 0)))
-    if (kind := _kind(site, windows)).bytes > MOST_BYTES:
-        raise site.refused(f"its result takes {kind.bytes:,} bytes: at most {MOST_BYTES:,} do")
+    demand_small(f"{site.node.title}: its result", _kind(site, windows))
     return windows
 
 
@@ -108,9 +107,9 @@ def global_pool(site: Site) -> Step:
     """The step of a `GlobalAveragePool` or `GlobalMaxPool`: the mean or largest number of each
     channel."""
     site.demand_floats(0)
-    x = site.tensor(0)
-    if len(x.shape) < 3 or x.array is not None:
-        raise site.refused("expected an image that is computed, with channels")
+    x = site.image(0)
+    if len(x.shape) < 3:
+        raise site.refused(f"expected an array of 3 axes or more, found one of {len(x.shape)}")
     batch, c, *spatial = x.shape
     many = batch > 1
     stored = x.layout.stored((batch, c, prod(spatial)))

@@ -101,6 +101,14 @@ class Site:
             raise UserError(f"{self.node.title}: expected an input {n}, counted from 0; found none")
         return found
 
+    def image(self, n: int) -> Tensor:
+        """Input number n, which is an image that a node or an input gives: the node is refused if
+        it is a constant."""
+        found = self.tensor(n)
+        if found.array is not None:
+            raise self.refused("expected an image that is computed, found a constant")
+        return found
+
     def array(self, n: int, what: str) -> Array:
         """The array of input number n, which must be a constant: the node is refused if it is not.
         `what` says in words what the array holds."""

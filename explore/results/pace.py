@@ -96,8 +96,7 @@ def usual_ns(yardsticks: Sequence[float]) -> float | None:
     None if there are none."""
     if not yardsticks:
         return None
-    least = min(yardsticks)
-    return statistics.median(y for y in yardsticks if y <= (1 + QUIET) * least)
+    return statistics.median(yardsticks[n] for n in quiet(yardsticks, None))
 
 
 def quiet(yardsticks: Sequence[float], usual: float | None) -> list[int]:

@@ -4,6 +4,7 @@
 
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,16 +213,24 @@ def _draw(t: Type, rng: np.random.Generator, integers: bool, widest: int) -> Dat
     scalar, shape = scalar_of(t), shape_of(t)
     dtype = STORED[scalar.name]
     if scalar.name in RANGES and dtype.itemsize <= widest:
-        least, most = RANGES[scalar.name]
-        any_of_them = rng.integers(least, most, shape, dtype, endpoint=True)
-        ends = np.where(rng.random(shape) < 0.5, least, most).astype(dtype)
-        return np.where(rng.random(shape) < ENDS, ends, any_of_them).astype(dtype)
+        return any_numbers(dtype, shape, rng, ENDS)
     if integers or scalar.name in RANGES:
         unsigned = scalar.name.startswith("u")
         drawn: Numbers = rng.integers(0 if unsigned else -3, 4, shape)
     else:
         drawn = rng.uniform(-1, 1, shape)
     return np.asarray(drawn).astype(dtype)
+
+
+def any_numbers(
+    dtype: "np.dtype[Any]", shape: tuple[int, ...], rng: np.random.Generator, ends: float
+) -> Numbers:
+    """Random numbers of a whole type, from its whole range; a share of them, `ends`, are the least
+    or the largest."""
+    held = np.iinfo(dtype)
+    drawn = rng.integers(held.min, held.max, shape, dtype, endpoint=True)
+    outermost = np.where(rng.random(shape) < 0.5, held.min, held.max).astype(dtype)
+    return np.where(rng.random(shape) < ends, outermost, drawn).astype(dtype)
 
 
 def stored(program: Program, given: Mapping[str, Data]) -> dict[str, Data]:

@@ -6,23 +6,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
-from onnx.reference import ReferenceEvaluator
+from onnx import TensorProto, helper
 
 from explore.network_graph.interpret_network import interpreted
 from explore.network_graph.network_layers import layers_of
 from explore.onnx_model.read_model import read_model
 from ir.errors import Unsupported, UserError
+from tests.support.onnx_models import Array, expected, model
 
 RANDOM = np.random.default_rng(20261130)
 OPSET = 19
 
 
-def real(*shape: int) -> np.ndarray[Any, Any]:
+def real(*shape: int) -> Array:
     return RANDOM.uniform(-1, 1, shape).astype(np.float32)
 
 
-def whole(*numbers: int) -> np.ndarray[Any, Any]:
+def sizes(*numbers: int) -> Array:
     return np.array(numbers, np.int64)
 
 
@@ -35,13 +35,8 @@ def model_of(
     nodes: Sequence[Any], given: dict[str, Any], constants: dict[str, Any], opset: int = OPSET
 ) -> Any:
     """The model of these nodes, whose result is that of the last one."""
-    inputs = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, x.shape) for name, x in given.items()
-    ]
-    result = helper.make_tensor_value_info(nodes[-1].output[0], TensorProto.FLOAT, None)
-    stored = [numpy_helper.from_array(x, name) for name, x in constants.items()]
-    graph = helper.make_graph(list(nodes), "unusual", inputs, [result], stored)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    shapes = {name: x.shape for name, x in given.items()}
+    return model(nodes, shapes, nodes[-1].output, constants, opset)
 
 
 CONV = node("Conv", "x,w", "c", pads=[1, 1, 1, 1])
@@ -98,7 +93,7 @@ MEANS: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any]]] = {
     "a constant sliced along its first axes": (
         [node("Slice", "k,starts,ends,,steps", "d"), node("Add", "x,d", "y")],
         {"x": real(1)},
-        {"k": real(2, 6, 6), "starts": whole(0, 0), "ends": whole(2, 6), "steps": whole(1, 2)},
+        {"k": real(2, 6, 6), "starts": sizes(0, 0), "ends": sizes(2, 6), "steps": sizes(1, 2)},
     ),
 }
 
@@ -106,13 +101,13 @@ MEANS: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("case", MEANS)
 def test_a_graph_means_what_onnx_says(case: str) -> None:
     nodes, given, constants = MEANS[case]
-    model = model_of(nodes, given, constants)
-    (right,) = ReferenceEvaluator(model).run(None, given)
-    layers = layers_of(read_model(model))
+    made = model_of(nodes, given, constants)
+    (right,) = expected(made, given)
+    layers = layers_of(read_model(made))
     (name,) = layers.outputs
-    t, made = layers.tensors[name], interpreted(layers, given)
+    t, found = layers.tensors[name], interpreted(layers, given)
     assert t.shape == right.shape
-    np.testing.assert_allclose(made[layers.root(name)].reshape(t.shape), right, 1e-5, 1e-5)
+    np.testing.assert_allclose(found[layers.root(name)].reshape(t.shape), right, 1e-5, 1e-5)
 
 
 STATISTICS = {"s": real(3) + 2, "b": real(3), "m": real(3), "v": real(3) + 2}
@@ -149,14 +144,14 @@ REFUSED: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], int, str]] =
     "a second result alone": (
         [helper.make_node("TopK", ["x", "k"], ["", "n"]), node("Cast", "n", "y", to=1)],
         {"x": real(2, 5)},
-        {"k": whole(2)},
+        {"k": sizes(2)},
         OPSET,
         "TopK .*first result",
     ),
     "a policy of sizes": (
         [node("Resize", "x,,,sizes", "y", keep_aspect_ratio_policy="not_larger")],
         {"x": real(1, 1, 2, 2)},
-        {"sizes": whole(1, 1, 4, 6)},
+        {"sizes": sizes(1, 1, 4, 6)},
         OPSET,
         "not_larger",
     ),
@@ -171,7 +166,7 @@ REFUSED: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], int, str]] =
             node("Div", "x,q", "y"),
         ],
         {"x": real(4, 5)},
-        {"zero": whole(0), "one": whole(1)},
+        {"zero": sizes(0), "one": sizes(1)},
         OPSET,
         "constant",
     ),

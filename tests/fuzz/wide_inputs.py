@@ -1,13 +1,12 @@
 """Random inputs of programs with whole numbers from the whole range of their types; the least and
 the largest come often."""
 
-# key: p program, t type
+# key: p program
 
 import numpy as np
 
 from ir.core.nodes import Program
-from ir.core.types import RANGES
-from ir.meaning.inputs import STORED, Data, Numbers, makes_whole_of_reals, random_inputs
+from ir.meaning.inputs import Data, any_numbers, makes_whole_of_reals, random_inputs
 
 ENDS = 0.3  # of the numbers are the least or the largest
 
@@ -30,13 +29,4 @@ def _wide(x: Data, most: int, rng: np.random.Generator) -> Data:
         return tuple(_wide(part, most, rng) for part in x)
     if x.dtype.kind not in "iu" or x.dtype.itemsize > most or rng.random() < 0.5:
         return x
-    least, largest = _range(x)
-    drawn = rng.integers(least, largest, x.shape, x.dtype, endpoint=True)
-    ends = np.where(rng.random(x.shape) < 0.5, least, largest).astype(x.dtype)
-    return np.where(rng.random(x.shape) < ENDS, ends, drawn).astype(x.dtype)
-
-
-def _range(x: Numbers) -> tuple[int, int]:
-    """The least and the largest number of the type of x."""
-    (name,) = (name for name, stored in STORED.items() if stored == x.dtype)
-    return RANGES[name]
+    return any_numbers(x.dtype, x.shape, rng, ENDS)
