@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks.corrupt_runs import small_run
-from codegen.binaries.cache_folder import cache_folder
 from codegen.plan import Plan
 from codegen.runtime.devices import Device
 from codegen.runtime.session import open_device
 from explore.run.run import Run
 from explore.run_store.guarded_database import FILE
-from tests.support.attacked_runs import attack
-from tests.support.corruptions import KINDS, MARK, Corruption, corruptions
+from tests.support.attacked_runs import attack, builds_with_mark
+from tests.support.corruptions import KINDS, Corruption, corruptions
 
 COUNT, SEED = 60, 20_261_122
 
@@ -43,8 +42,7 @@ def test_a_planted_kernel_that_is_built_is_seen(
     plan = Run(folder).front[0].variant.plan
     assert isinstance(plan, Plan)
     open_device(device).build(plan)
-    built = (cache_folder() / "programs").iterdir()
-    marked = [file for file in built if MARK.encode() in file.read_bytes()]
+    marked = builds_with_mark(since=0)
     assert marked
     for file in marked:
         file.unlink()

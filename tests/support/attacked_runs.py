@@ -57,7 +57,7 @@ def attack(corruption: Corruption, run: Path, place: Path) -> Attack:
     faults += [f"touched {name}" for name in _differences(before, _tree(outside))]
     faults += [f"beside it: {e.name}" for e in place.iterdir() if e not in (folder, outside, out)]
     faults += [f"exported {file}" for file in _marked(out, folder / "front")]
-    faults += [f"built {file}" for file in _newly_built(begun)]
+    faults += [f"built {file}" for file in builds_with_mark(begun)]
     shutil.rmtree(place)
     return Attack(corruption, tuple(faults), statuses.count(1), len(statuses))
 
@@ -142,7 +142,7 @@ def _marked(*folders: Path) -> list[Path]:
     return [f for f in files if f.is_file() and not f.is_symlink() and _has_mark(f.read_bytes())]
 
 
-def _newly_built(since: float) -> list[Path]:
+def builds_with_mark(since: float) -> list[Path]:
     """The cached binaries that contain the mark of planted text and were stored after the time
     `since`, or up to five seconds before it. Other tests may store some meanwhile, in files whose
     names begin with a dot until they are whole."""
