@@ -34,7 +34,7 @@ from rewrites.laws.reductions import release_init
 from rewrites.nest.captures_as_operands import carried
 from rewrites.nest.named_nest import arranged, standing
 from rewrites.nest.named_views import stored
-from rewrites.nest.normal_form import normalise
+from rewrites.nest.normal_form import normalise, perfect, simplify
 from rewrites.nest.rows_in_windows import Rows, slid_along
 from rewrites.nest.spine import inside, nest
 from rewrites.nest.sums_of_products import Products as Sums
@@ -125,13 +125,14 @@ def _planes(e: Expr) -> Rewritten | None:
     found = slid_along(p)
     windows = [p.maps.index(r.window) for r in found]
     stand = any(isinstance(nest(e)[n].xs, Slide) for n in windows)
-    if stand and not _holds_others(p, found) and not windowed(e).own:
+    dense = all(r.gap == 1 for r in found)
+    if stand and dense and not _holds_others(p, found) and not windowed(e).own:
         return skip(e)
     others = [n for n in range(len(p.maps)) if n not in windows]
     released = arranged(others=others, windows=windows).inside(
         on_reduction(attempt(release_init()))
     )
-    planes = attempt(seq(released, inside(by_windows()), normalise))
+    planes = attempt(seq(released, inside(by_windows()), perfect, simplify))
     return stage("windows of planes, channels last", planes)(e)
 
 

@@ -6,7 +6,7 @@ over the windows of one plane. The plane's elements are numbers or arrays of cha
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ir.core.nodes import Binary, Expr, Get, Map, Reduce, Slide, Transpose, Var, Zip
+from ir.core.nodes import Binary, Expr, Get, Join, Map, Reduce, Slide, Split, Transpose, Var, Zip
 from ir.core.terms import free, lam, lam2, substitute, variables
 from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import FLOAT, Array, depth, leaves
@@ -30,7 +30,12 @@ def by_windows(e: Map) -> Expr | None:
         map … (map (f . reduce))  =  map … (map (w -> f (reduce (zip w g))) (slide v 1 x))
 
     The windows go along one or two dimensions, however the program views both operands. What else
-    is summed up, such as channels, becomes an array at each place of x and g.
+    is summed up, such as channels, becomes an array at each place of x and g. Where the elements of
+    a window lie d apart, x is cut into d phases, each of every d-th element: windows of a phase are
+    of neighbours, and the results of all phases, in turns, are those of x.
+
+        map f (windows of every d-th element)
+          =  crop (join (transpose (map (map f . slide v 1) (transpose (split d x)))))
     """
     try:
         p = products(e)
@@ -45,19 +50,62 @@ def by_windows(e: Map) -> Expr | None:
 def _by_windows(e: Expr, p: Products, found: Sequence[Rows]) -> Expr | None:
     x, g = found[0].data, found[0].taps
     outer, inner = p.maps[: -len(found)], p.maps[-len(found) :]
-    dense = all(r.step == r.gap == 1 for r in found) and tuple(r.window for r in found) == inner
+    in_order = all(r.step == 1 for r in found) and tuple(r.window for r in found) == inner
     held = [i for i in found[0].sums if i not in {r.tap for r in found}]
     both = uses(x.coordinates) & uses(g.coordinates)
-    if not (dense and both.issuperset(held) and free(x.base) | free(g.base) <= free(e)):
+    if not (in_order and both.issuperset(held) and free(x.base) | free(g.base) <= free(e)):
         return None
     along, across = [r.data_dim for r in found], [r.taps_dim for r in found]
     own = [[i for i in outer if i in uses(a.coordinates)] for a in (x, g)]
-    planes = _planes(x, along, own[0], held, [(r.first, r.row) for r in found])
+    planes = _planes(x, along, own[0], held, [(r.first, _reach(r)) for r in found])
     taps = _planes(g, across, own[1], held, [(r.start, r.tap.size) for r in found])
     if not is_number(planes, len(own[0]) + len(found) + len(held)):
         return None
     made = partial(_windowed, [r.tap.size for r in found])
+    if any(r.gap > 1 for r in found):
+        planes = _in_phases(planes, len(own[0]), [r.gap for r in found])
+        made = partial(_of_phases, made, [r.window.size for r in found])
     return carried(e, outer, planes, taps, (set(own[0]), set(own[1])), made)
+
+
+def _reach(r: Rows) -> int:
+    """The number of elements that windows reach along r, in whole phases."""
+    return r.gap * (-(-r.window.size // r.gap) + r.tap.size - 1)
+
+
+def _in_phases(planes: Expr, level: int, gaps: Sequence[int]) -> Expr:
+    """The array `planes` with its dimensions from number `level` on, one for each of `gaps`, cut
+    into so many phases each, which are dimensions outside of them."""
+    d = len(gaps)
+    for n in reversed(range(d)):
+        planes = at_level(level + n, planes, partial(_phases, gaps[n]))
+    places = (rank for n in range(d) for rank in (level + n, level + d + n))
+    return permuted(planes, [*range(level), *places])
+
+
+def _phases(k: int, xs: Expr) -> Expr:
+    """The k phases of xs: of every k-th element, from the first, the second, … on."""
+    return Transpose(Split(k, xs))
+
+
+def _of_phases(
+    made: Callable[[Expr, Expr, Expr], Expr], counts: Sequence[int], e: Expr, x: Expr, g: Expr
+) -> Expr:
+    """The results `made` (of e, a phase of x and g) for all phases of x, in turns; along each
+    dimension there are as many as `counts` says."""
+    d = len(counts)
+
+    def of_all(x: Expr, left: int) -> Expr:
+        if not left:
+            return made(e, x, g)
+        return Map(lam("phase", elem_of(x), lambda phase: of_all(phase, left - 1)), x)
+
+    results = permuted(of_all(x, d), [*range(1, 2 * d, 2), *range(0, 2 * d, 2)])
+    for n in reversed(range(d)):
+        results = at_level(2 * n, results, Join)
+    for n, count in enumerate(counts):
+        results = at_level(n, results, partial(_part, first=0, n=count))
+    return results
 
 
 def is_number(e: Expr, dims: int) -> bool:

@@ -20,6 +20,7 @@ from ir.core.nodes import (
     Pattern,
     Reduce,
     Reorder,
+    Slide,
     Split,
     Transpose,
     Var,
@@ -27,7 +28,7 @@ from ir.core.nodes import (
 )
 from ir.core.size import Size, round_up, same
 from ir.core.terms import apply, children, free, lam, once, pattern_value, variables
-from ir.core.type_rules import elem_of, type_of
+from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import Array, Scalar, Type, depth, leaves
 from ir.elaborate.bijection import crossed
 from rewrites.analysis.binder_names import element_of, joined, name_of, parts_of
@@ -37,10 +38,12 @@ from rewrites.engine.rule import Rule, rule
 from rewrites.laws.maps import tidy
 
 
-@rule("join . split k  =  id")
+@rule("join . split k  =  id  =  join . slide k k,  k divides the length")
 def join_split(e: Join) -> Expr | None:
     match e:
         case Join(Split(_, xs)):
+            return xs
+        case Join(Slide(n, s, xs)) if same(n, s) and divides(n, size_of(xs)):
             return xs
     return None
 

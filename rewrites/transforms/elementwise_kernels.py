@@ -27,9 +27,9 @@ from rewrites.laws.pads import map_join
 from rewrites.laws.reductions import release_init
 from rewrites.laws.zips import unused_part
 from rewrites.nest.labels import labels
-from rewrites.nest.named_nest import arranged
+from rewrites.nest.named_nest import arranged, standing
 from rewrites.nest.named_views import stored, stored_as
-from rewrites.nest.normal_form import simplify
+from rewrites.nest.normal_form import perfect, simplify
 from rewrites.nest.rows_in_windows import Rows, slid_along
 from rewrites.nest.spine import inside
 from rewrites.nest.sums_of_products import Products, products
@@ -43,12 +43,14 @@ from rewrites.transforms.tile_transforms import products as multiplied
 @frozen
 class Planes:
     """The positions of a nest's maps: those over planes alone, those over kernels, and those over
-    windows; and the sizes of the windows."""
+    windows. `sizes` are the sizes of the windows, and `phases` is the number of maps over phases
+    (of every d-th element of a plane) in which windows become those of neighbours."""
 
     planes: tuple[int, ...]
     kernels: tuple[int, ...]
     windows: tuple[int, ...]
     sizes: tuple[int, ...]
+    phases: int
 
     @property
     def d(self) -> int:
@@ -62,12 +64,14 @@ def elementwise(m: int) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
         p = _planes(e)
         sides = (m,) * p.d
-        windows = (
-            arranged(planes=p.planes, kernels=p.kernels, down=p.windows[:-1], across=p.windows[-1:])
-            .inside(on_reduction(attempt(release_init())))
-            .then(stage("sums over windows of planes", inside(choice(by_windows(), _refuse))))
-            .merge("kernels")
+        released = arranged(planes=p.planes, kernels=p.kernels, windows=p.windows).inside(
+            on_reduction(attempt(release_init()))
         )
+        planes = seq(inside(choice(by_windows(), _refuse)), perfect)
+        slid = stage("sums over windows of planes", planes)
+        windows = standing(
+            planes=len(p.planes), kernels=len(p.kernels), phases=p.phases, down=p.d - 1, across=1
+        ).merge("kernels")
         transformed = (
             tiles(windows, sides)
             .at("windows", stage("sums apart from results", summed(p.d)))
@@ -80,7 +84,8 @@ def elementwise(m: int) -> Strategy:
             else transformed.inside(stage("taps transformed and stored", _taps))
         )
         lanes = named("v") if p.kernels else None
-        return made.order("planes", "tiles", "kernels").then(transform_kernel(made.depth, lanes))(e)
+        ordered = made.order("planes", "phases", "tiles", "kernels")
+        return seq(released, slid, ordered.then(transform_kernel(made.depth, lanes)))(e)
 
     return run
 
@@ -92,8 +97,8 @@ def _refuse(e: Expr) -> Rewritten | None:
 
 
 def _planes(e: Expr) -> Planes:
-    """The maps of e by what they go over: planes, kernels, windows. Refused if windows, or the taps
-    of a window, are more than one element apart, or if anything besides windows is summed up."""
+    """The maps of e by what they go over: planes, kernels, windows. Refused if windows are more
+    than one element apart, or if anything besides windows is summed up."""
     try:
         p = products(e)
     except NoAccess as why:
@@ -117,18 +122,14 @@ def _planes(e: Expr) -> Planes:
     taps = uses(found[0].taps.coordinates)
     kernels = tuple(n for n, i in enumerate(p.maps) if i in taps)
     planes = tuple(n for n in range(len(p.maps)) if n not in (*kernels, *windows))
-    return Planes(planes, kernels, windows, tuple(r.tap.size for r in found))
+    phases = len(found) if any(r.gap > 1 for r in found) else 0
+    return Planes(planes, kernels, windows, tuple(r.tap.size for r in found), phases)
 
 
 def _check(p: Products, found: list[Rows]) -> None:
     for r in found:
         if r.step > 1:
             raise Refused(f"expected windows one apart, found them {r.step} apart")
-        if r.gap > 1:
-            raise Refused(
-                f"expected taps one apart, found {r.gap} apart: zeros between "
-                "would be transformed too"
-            )
     if {found[0].tap, *found[0].sums} != {r.tap for r in found}:
         raise Refused(
             "expected sums over windows alone, found that something besides is summed up, such as "

@@ -280,11 +280,6 @@ def test_more_points_always_lose_more() -> None:
         lower(taps, form)
 
 
-DILATED = """
-dilated(const weights : [[[[float]2]3]3]4, image : [[[float]2]9]9) =
-  map2d(window -> map(kernel -> dot(flatten(dilate2d((2, 2), window)), flatten(kernel)), weights),
-    slide2d(5, 1, image))
-"""
 DEPTHWISE = """
 depthwise(const weights : [[[float]3]3]4, image : [[[float]4]9]9) =
   map2d(window -> map((channel, kernel) -> dot(channel, flatten(kernel)),
@@ -322,7 +317,6 @@ again(const gs : [[[float]2]3]4, xs : [[float]2]20) =
     [
         (USED_AGAIN, "windows of neighbouring elements"),
         (HALVES, "expected products of floats"),
-        (DILATED, "windows of neighbouring elements"),
         (DEPTHWISE, "several kernels for each"),
         (STENCIL, "several kernels for each"),
         (PLAIN, "something besides, such as channels"),

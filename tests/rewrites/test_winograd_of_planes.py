@@ -22,7 +22,6 @@ from rewrites.tuning.lower import lower
 from tests.rewrites.test_winograd import (
     CONV,
     DEPTHWISE,
-    DILATED,
     PLAIN,
     SIGNAL,
     STENCIL,
@@ -105,7 +104,6 @@ def test_a_tile_of_a_plane_takes_a_product_a_point(m: int, points: int) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (DILATED, "taps one apart, found 2 apart"),
         (CONV.format(n=1, s=9, r=3, p=1, t=2, c=1, m=2), "windows one apart, found them 2 apart"),
         (CONV.format(n=1, s=9, r=3, p=1, t=1, c=4, m=2), "something besides is summed up"),
         (CONV.format(n=1, s=9, r=1, p=1, t=1, c=4, m=2), "windows of one: it is multiplied"),

@@ -17,6 +17,9 @@ OF_PLANES = (
 TABLE = "xss : [[float]4]3, qs : [[float]4]2, row4 : [float]4"
 
 VIEWS = [
+    C(views.join_split, "windows do not overlap", XS, "join(slide(2, {}, xs))", "2", "1"),
+    C(views.join_split, "all elements are in windows", XS, "join(slide({}, 2, xs))", "2", "1"),
+    C(views.join_split, "windows divide the array", XS, "join(slide({}, xs))", "2, 2", "4, 4"),
     C(views.split_join, "n is the length of rows", XSS, "split({}, join(xss))", "3", "2"),
     C(views.map_transpose_twice, "each row is transposed", CUBE,
       "map(x -> transpose(transpose({})), cs)", "x", "q"),

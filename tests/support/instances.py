@@ -778,6 +778,14 @@ def split_zip(g: Terms) -> Expr:
     return Split(divisor(g, n), g.zipped(n, g.size(2, 3)))
 
 
+def joined_parts(g: Terms) -> Expr:
+    """An array in parts of k, where k divides its length, joined again: parts of a split, or
+    windows k apart."""
+    k, n = g.size(), g.size()
+    xs = g.xs(n=k * n)
+    return Join(g.one_of(Split(k, xs), Slide(k, k, xs, strict=g.one_of(True, False))))
+
+
 def split_join(g: Terms) -> Expr:
     xss = rows(g)
     t = elem_of(xss)
@@ -1237,7 +1245,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     folds.stride_parts: plain(stride_parts),
     vectors.vectorize_map: vectorize_map,
     vectors.partial_reduce_vector: partial_reduce_vector,
-    views.join_split: plain(lambda g: Join(Split(1, g.xs()))),
+    views.join_split: plain(joined_parts),
     views.split_join: plain(split_join),
     views.transpose_twice: plain(lambda g: Transpose(Transpose(rows(g)))),
     views.map_transpose_twice: plain(map_transpose_twice),

@@ -64,17 +64,20 @@ def windows_of_rows(g: Terms) -> Expr:
 def windows_of_planes(g: Terms) -> Expr:
     """A random sum of products of taps with windows of planes, of numbers or of channels.
 
-    There may be a bias, or groups of channels; maps are in any order.
+    There may be a bias, or groups of channels; elements of a window may be up to three apart; maps
+    are in any order.
     """
     k, l, p = g.size(1, 3), g.size(1, 3), g.size(0, 2)
-    w, n = max(k, l) + g.size(1, 4), g.size(1, 2)
+    d, b = g.size(1, 3), g.size(1, 3)
+    w, n = max(d * k, b * l) + g.size(1, 4), g.size(1, 2)
     image, order = g.one_of(("row", (1, 0)), ("plane", (2, 0, 1)), ("groups", (1, 2, 0)))
     texts = {
         "row": "f(weights : [[float]K]M, b : float, image : [float]W) = "
-        "map(w -> map(t -> dot(w, t) + b, weights), slide(K, 1, pad(P, P, 0.0, image)))",
+        "map(w -> map(t -> dot(join(slide(1, D, w)), t) + b, weights), "
+        "slide(D * (K - 1) + 1, 1, pad(P, P, 0.0, image)))",
         "plane": "f(weights : [[[float]L]K]M, b : float, image : [[float]W]W) = "
-        "map2d(w -> map(t -> max(b, dot(flatten(w), flatten(t))), weights), "
-        "slide2d((K, L), 1, pad2d(P, 0.0, image)))",
+        "map2d(w -> map(t -> max(b, dot(flatten(dilate2d((D, B), w)), flatten(t))), weights), "
+        "slide2d((D * (K - 1) + 1, B * (L - 1) + 1), 1, pad2d(P, 0.0, image)))",
         "groups": "f(weights : [[[[float]L]K]M]2, b : float, image : [[float](2 * L)]W) = "
         "map(w -> map((part, ts) -> map(t -> max(b, dot(flatten(part), flatten(t))), ts), "
         "zip(transpose(map(x -> split(L, x), w)), weights)), "
@@ -82,7 +85,7 @@ def windows_of_planes(g: Terms) -> Expr:
     }
     k = max(k, 2)
     text = texts[image].replace("L", str(max(l, 2)))
-    planes = parse(f"{text} where K = {k}, M = {n}, W = {w}, P = {p}")
+    planes = parse(f"{text} where K = {k}, M = {n}, W = {w}, P = {p}, D = {d}, B = {b}")
     done = seq(normalise, sort(order))(planes.body)
     assert done is not None
     for param in planes.params:
