@@ -25,6 +25,7 @@ import numpy as np
 from codegen.runtime.session import choose
 from explore.api import explore
 from explore.network_graph.folded_nodes import folded_graph
+from explore.onnx_model.fold_constants import Constants
 from explore.onnx_model.read_model import read_model
 from explore.options.units import show_bytes
 from explore.results.front import usable
@@ -144,7 +145,8 @@ def peers(block: Block) -> dict[str, Callable[[], float]]:
     if not torch.cuda.is_available():
         return {}
     torch.backends.cudnn.benchmark = True
-    graph = folded_graph(read_model(block.model()))
+    graph = read_model(block.model())
+    graph = folded_graph(graph, Constants.of(graph))
     image = np.random.default_rng(1).uniform(-1, 1, (1, block.c, block.w, block.w))
     orders = {"channels first": torch.contiguous_format, "channels last": torch.channels_last}
     given = {"x": image.astype(np.float32)}

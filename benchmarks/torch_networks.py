@@ -30,6 +30,7 @@ from explore.networks.export_network import inputs_for
 from explore.networks.network import Network
 from explore.networks.network_tables import ProgramTable, layer_table
 from explore.networks.open_network import quickly
+from explore.onnx_model.fold_constants import Constants
 from explore.onnx_model.onnx_graph import Graph
 from explore.onnx_model.read_model import read_model
 from explore.peers.torch_peer import exactly
@@ -133,7 +134,8 @@ def measured(name: str, size: int | None, device: str, tried: int) -> dict[str, 
     choice = Chooser.of(layers, options).fastest()
     print("\n".join(layer_table(choice)), flush=True)
     net = Network.of(choice.layers, choice.options, open_device(target.device))
-    inputs, folded = inputs_for(layers, np.random.default_rng(1)), folded_graph(graph)
+    inputs = inputs_for(layers, np.random.default_rng(1))
+    folded = folded_graph(graph, Constants.of(graph))
     found = errors(net, folded, inputs)
     last = max(found[n] for n in net.layers.outputs if n in found)
     row: dict[str, Any] = {

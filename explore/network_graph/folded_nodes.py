@@ -2,8 +2,9 @@
 images, and functions of one number, into the convolution before them."""
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,12 @@ from explore.network_graph.point_functions import (
     clip_limits,
     function_of_root,
 )
-from explore.onnx_model.fold_constants import folded
+from explore.onnx_model.fold_constants import Constants
 from explore.onnx_model.onnx_graph import Array, Graph, Node, naming
 from explore.operators.activations import ACTIVATIONS
 
 TAKE_FUNCTIONS = ("Conv", "ConvTranspose", "Gemm", "BatchNormalization", "Add", "Sum", "Mul")
+OF_SHAPES = ("Shape", "Size")
 KEEP_RANK = (
     *("BatchNormalization", "Concat", "MaxPool", "AveragePool", "LRN", "Dropout", "Identity"),
     *(*ACTIVATIONS, "Clip", FUNCTION),
@@ -27,38 +29,61 @@ KEEP_RANK = (
 
 @dataclass(slots=True)
 class _Folding:
-    """A graph while its nodes are folded: its constants, how often each tensor is read (`read`),
-    and the number of axes of a tensor (`ranks`), where it is known. The nodes so far are in
-    `nodes`, in order, and in `makers`, by the tensors that they make."""
+    """A graph while its nodes are folded: its constants, and those yet to come (`fixed`), how often
+    each tensor is read (`read`), and the number of axes of a tensor (`ranks`), where it is known.
+    The nodes so far, each with its place among all, are in `nodes` by their first results, in
+    order, and in `makers` by the tensors that they make."""
 
-    constants: dict[str, Array]
+    known: Constants
     read: Counter[str]
     ranks: dict[str, int]  # of tensors, where they are plain
-    makers: dict[str, Node]
-    nodes: list[Node]
+    makers: dict[str, Node] = field(default_factory=dict)
+    nodes: dict[str, tuple[int, Node]] = field(default_factory=dict)
+    fixed: set[str] = field(default_factory=set)
+    places: Iterator[int] = field(default_factory=count)
+
+    @property
+    def constants(self) -> dict[str, Array]:
+        return self.known.arrays
 
     def take(self, node: Node) -> None:
         """Add a node to the graph, or fold it into a node that is there; a node whose results
         nobody reads is left out."""
-        if not any(node.outputs):
+        if not any(node.outputs) or self.known.take(node):
             return
-        found = folded(node, self.constants)
-        if found is not None:
-            self.constants[node.outputs[0]] = found
+        if self._will_be_constant(node):
+            self.fixed |= set(node.outputs)
+            self._add(node)
             return
         node = self._function_of_one(node)
         for fold in (self._normalised, self._scaled, self._activated, self._added):
             grown = fold(node)
             if grown is not None:
-                old, new = grown
-                self.nodes.remove(old)
-                node = new
+                old, node = grown
+                self._remove(old)
                 break
-        self.nodes.append(node)
+        self._add(node)
         self.makers[node.outputs[0]] = node
         rank = self._rank(node)
         if rank is not None:
             self.ranks[node.outputs[0]] = rank
+
+    def _will_be_constant(self, node: Node) -> bool:
+        """True if a node is computed before the network runs, once the shapes of all tensors are
+        known."""
+        if node.operator in OF_SHAPES:
+            return True
+        read = filter(None, node.inputs)
+        return self.known.takes(node) and all(n in self.constants or n in self.fixed for n in read)
+
+    def _add(self, node: Node) -> None:
+        self.nodes[_first(node)] = next(self.places), node
+
+    def _remove(self, node: Node) -> None:
+        del self.nodes[_first(node)]
+
+    def _place(self, node: Node) -> int:
+        return self.nodes[_first(node)][0]
 
     def _function_of_one(self, node: Node) -> Node:
         """The node as a function of a single tensor, which takes the place of the node and of the
@@ -74,7 +99,7 @@ class _Folding:
         if not between and list(node.inputs).count(root) == 1 and node.operator not in OF_SEVERAL:
             return node
         for name in between:
-            self.nodes.remove(self.makers.pop(name))
+            self._remove(self.makers.pop(name))
         self.read[root] -= len(between) + list(node.inputs).count(root) - 1
         return replace(node, operator=FUNCTION, inputs=(root,), attributes={"of": text})
 
@@ -101,7 +126,7 @@ class _Folding:
             f"{node.outputs[0]}.weights": weights * factor.reshape(-1, *(1,) * (weights.ndim - 1)),
             f"{node.outputs[0]}.biases": shift,
         }
-        self.constants |= {name: a.astype(np.float32) for name, a in made.items()}
+        self.constants.update({name: a.astype(np.float32) for name, a in made.items()})
         return conv, replace(conv, inputs=(conv.inputs[0], *made), outputs=node.outputs)
 
     def _scaled(self, node: Node) -> tuple[Node, Node] | None:
@@ -136,7 +161,7 @@ class _Folding:
         else:
             bias = bias + each
         made = {f"{node.outputs[0]}.factor": factor, f"{node.outputs[0]}.bias": bias}
-        self.constants |= {n: np.asarray(a, np.float32) for n, a in made.items()}
+        self.constants.update({n: np.asarray(a, np.float32) for n, a in made.items()})
         inputs = (before.inputs[0], *made, *before.inputs[3:])
         return replace(before, inputs=inputs, outputs=node.outputs)
 
@@ -180,9 +205,9 @@ class _Folding:
         plain = [c for c in convs if c is not None and _takes_another(c)]
         if not plain or node.inputs[0] == node.inputs[1]:
             return None
-        conv = max(plain, key=self.nodes.index)
+        conv = max(plain, key=self._place)
         other = node.inputs[1 - [*node.inputs].index(conv.outputs[0])]
-        if other in self.makers and self.nodes.index(self.makers[other]) > self.nodes.index(conv):
+        if other in self.makers and self._place(self.makers[other]) > self._place(conv):
             return None
         inputs = (*conv.inputs, "")[:3] if len(conv.inputs) == 2 else conv.inputs
         return conv, replace(conv, inputs=(*inputs, other), outputs=node.outputs)
@@ -212,12 +237,19 @@ def _takes_another(conv: Node) -> bool:
     )
 
 
-def folded_graph(graph: Graph) -> Graph:
-    """The graph with constants computed, and nodes folded into those before them."""
+def _first(node: Node) -> str:
+    """The name of a node's first result that is read."""
+    return next(filter(None, node.outputs))
+
+
+def folded_graph(graph: Graph, constants: Constants) -> Graph:
+    """The graph with nodes folded into those before them; what is constant is added to its
+    `constants`."""
     read = Counter([*graph.outputs, *(name for node in graph.nodes for name in node.inputs)])
     ranks = {name: len(kind.shape) for name, kind in graph.inputs.items()}
-    state = _Folding(dict(graph.constants), read, ranks, {}, [])
+    state = _Folding(constants, read, ranks)
     for node in graph.nodes:
         with naming(node):
             state.take(replace(node, outputs=tuple(n if read[n] else "" for n in node.outputs)))
-    return replace(graph, constants=state.constants, nodes=tuple(state.nodes))
+    nodes = tuple(node for _, node in state.nodes.values())
+    return replace(graph, constants=constants.arrays, nodes=nodes)

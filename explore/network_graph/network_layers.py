@@ -9,8 +9,8 @@ from math import prod
 import numpy as np
 
 from codegen.text_proof.work_in_part import Part
-from explore.network_graph.folded_nodes import folded_graph
-from explore.onnx_model.fold_constants import folded
+from explore.network_graph.folded_nodes import OF_SHAPES, folded_graph
+from explore.onnx_model.fold_constants import Constants
 from explore.onnx_model.onnx_graph import SCALARS, Array, Graph, Kind, Node, naming
 from explore.onnx_model.tensor_data import demand_small
 from explore.operators.all_operators import step_of
@@ -133,7 +133,8 @@ class Built:
 
 def built_layers(graph: Graph) -> Built:
     """The layers of a graph, with the sites that they were made from."""
-    graph = folded_graph(graph)
+    known = Constants.of(graph)
+    graph = folded_graph(graph, known)
     for name, kind in graph.inputs.items():
         demand_small(f"input '{name}'", kind)
         if kind.dtype not in SCALARS:
@@ -141,12 +142,10 @@ def built_layers(graph: Graph) -> Built:
                 f"input '{name}': the language has no numbers of the type {kind.dtype}"
             )
     built = Built(Layers(graph.name, graph.inputs, graph.outputs))
-    made, constants = built.made, dict(graph.constants)
+    made, constants = built.made, known.arrays
     made.tensors = {name: Tensor(name, kind) for name, kind in graph.inputs.items()}
     for node in (part for each in graph.nodes for part in _apart(graph, made, constants, each)):
-        found = _constant(node, made, constants)
-        if found is not None:
-            constants[node.outputs[0]] = found
+        if _is_constant(node, made, known):
             continue
         if not node.outputs[0] and node.operator != "Split":
             raise Unsupported(f"{node.title}: expected that its first result is used, found others")
@@ -181,17 +180,17 @@ def _apart(
     return alone, Node(f"{node.name} (sum)", "Add", (output, other), node.outputs, later)
 
 
-def _constant(node: Node, made: Layers, constants: Mapping[str, Array]) -> Array | None:
-    """The array that a node makes, if it is known before the network runs (`constants` are those
-    known already); else None."""
-    if node.operator == "Shape" and node.inputs[0] in made.tensors:
-        shape = made.tensors[node.inputs[0]].shape
-        given = node.attributes
-        return np.asarray(shape[given.get("start", 0) : given.get("end", len(shape))], np.int64)
-    found = folded(node, constants)
-    if found is not None and node.attributes.get("epilogue"):
-        raise Unsupported(f"{node.title}: functions of its result, which is constant, are folded")
-    return found
+def _is_constant(node: Node, made: Layers, known: Constants) -> bool:
+    """True if what a node makes is known before the network runs; it is then added to the constants
+    `known`."""
+    if node.operator not in OF_SHAPES or node.inputs[0] not in made.tensors:
+        with naming(node):
+            return known.take(node)
+    shape, given = made.tensors[node.inputs[0]].shape, node.attributes
+    part = shape[given.get("start", 0) : given.get("end", len(shape))]
+    found = prod(shape) if node.operator == "Size" else part
+    known.arrays[node.outputs[0]] = np.asarray(found, np.int64)
+    return True
 
 
 def _site(graph: Graph, made: Layers, constants: Mapping[str, Array], of: tuple[Node, str]) -> Site:

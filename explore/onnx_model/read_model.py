@@ -9,13 +9,12 @@ import onnx
 
 from explore.onnx_model.node_schemas import demand_fits_schema
 from explore.onnx_model.onnx_graph import Array, Graph, Kind, Node
-from explore.onnx_model.tensor_data import MOST_BYTES, array_of, bytes_of
+from explore.onnx_model.tensor_data import MOST_BYTES, MOST_IN_ALL, array_of, bytes_of
 from ir.errors import Unsupported, UserError
 
 Shapes: TypeAlias = Mapping[str, Sequence[int]]
 
 FIRST_OPSET = 7
-MOST_IN_ALL = 1 << 33  # bytes of all weights of a model
 OURS = ("", "ai.onnx")  # the names of ONNX's own set of operators
 
 

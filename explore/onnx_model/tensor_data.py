@@ -12,6 +12,7 @@ from explore.onnx_model.onnx_graph import Array, Kind
 from ir.errors import Unsupported, UserError
 
 MOST_BYTES = (1 << 31) - 1  # of one tensor: offsets of OpenCL kernels and protobuf end there
+MOST_IN_ALL = 1 << 33  # bytes of all constants of a model
 
 
 def array_of(tensor: Any, folder: Path) -> Array:

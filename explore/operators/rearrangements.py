@@ -10,11 +10,11 @@ from math import prod
 
 import numpy as np
 
-from explore.onnx_model.fold_constants import reshaped
-from explore.onnx_model.onnx_graph import Kind
+from explore.onnx_model.onnx_graph import Kind, Node
 from explore.operators.layouts import BLOCK, Layout
 from explore.operators.program_text import flat, number, shaped, under
 from explore.operators.site import Site, Step, Tensor
+from ir.errors import UserError
 
 
 def unchanged(site: Site) -> Step:
@@ -57,6 +57,21 @@ def reshape(site: Site) -> Step:
     if asked is None:
         asked = [int(n) for n in site.array(1, "sizes")]
     return _as_it_is(site, Kind(x.kind.dtype, reshaped(site.node, x.shape, list(asked))))
+
+
+def reshaped(node: Node, shape: Sequence[int], asked: Sequence[int]) -> tuple[int, ...]:
+    """The sizes that a `Reshape` makes of a tensor of this shape: those that are `asked`, with 0
+    and -1 replaced; a UserError if they do not fit."""
+    keep = not node.attributes.get("allowzero", 0)
+    sizes = [
+        shape[i] if n == 0 and keep and i < len(shape) else int(n) for i, n in enumerate(asked)
+    ]
+    known = prod(n for n in sizes if n != -1)
+    if sizes.count(-1) == 1 and known and prod(shape) % known == 0:
+        sizes[sizes.index(-1)] = prod(shape) // known
+    if prod(sizes) != prod(shape) or any(n < 0 for n in sizes):
+        raise UserError(f"{node.title}: {list(shape)} cannot be given the shape {list(asked)}")
+    return tuple(sizes)
 
 
 def flatten(site: Site) -> Step:

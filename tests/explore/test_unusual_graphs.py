@@ -95,6 +95,19 @@ MEANS: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any]]] = {
         {"x": real(1)},
         {"k": real(2, 6, 6), "starts": sizes(0, 0), "ends": sizes(2, 6), "steps": sizes(1, 2)},
     ),
+    "a function of a shape": (
+        [
+            node("Shape", "x", "n"),
+            node("Cast", "n", "f", to=TensorProto.FLOAT),
+            node("Gather", "f,zero", "h"),
+            node("Gather", "f,one", "g"),
+            node("Mul", "h,g", "p"),
+            node("Sqrt", "p", "q"),
+            node("Div", "x,q", "y"),
+        ],
+        {"x": real(4, 5)},
+        {"zero": sizes(0), "one": sizes(1)},
+    ),
 }
 
 
@@ -154,21 +167,6 @@ REFUSED: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], int, str]] =
         {"sizes": sizes(1, 1, 4, 6)},
         OPSET,
         "not_larger",
-    ),
-    "a function of a constant": (
-        [
-            node("Shape", "x", "n"),
-            node("Cast", "n", "f", to=TensorProto.FLOAT),
-            node("Gather", "f,zero", "h"),
-            node("Gather", "f,one", "g"),
-            node("Mul", "h,g", "p"),
-            node("Sqrt", "p", "q"),
-            node("Div", "x,q", "y"),
-        ],
-        {"x": real(4, 5)},
-        {"zero": sizes(0), "one": sizes(1)},
-        OPSET,
-        "constant",
     ),
 }
 

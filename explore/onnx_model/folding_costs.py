@@ -1,0 +1,94 @@
+"""The operators that are computed on constants when a model is read, and estimates of how long
+ONNX's reference takes for them: a small file can ask for much."""
+
+from collections.abc import Sequence
+from math import ceil, prod
+from typing import Any
+
+from explore.onnx_model.onnx_graph import Array, Kind, Node
+
+NUMBER_BY_NUMBER = (
+    "Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization",
+    "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast", "CastLike", "Ceil",
+    "Celu", "Clip", "Cos", "Cosh", "DequantizeLinear", "Div", "Dropout", "Elu", "Equal", "Exp",
+    "Floor", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "Identity", "IsInf",
+    "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log", "Max", "Mean", "Min", "Mish", "Mod",
+    "Mul", "Neg", "Not", "Or", "PRelu", "Pow", "QuantizeLinear", "Reciprocal", "Relu", "Round",
+    "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Sub",
+    "Sum", "Tan", "Tanh", "ThresholdedRelu", "Where", "Xor",
+)  # fmt: skip
+MOVES = (
+    "Compress", "Concat", "ConstantOfShape", "DepthToSpace", "Expand", "EyeLike", "Flatten",
+    "Gather", "NonZero", "OneHot", "Pad", "Range", "Reshape", "Shape", "Size", "Slice",
+    "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze",
+)  # fmt: skip
+ALONG_AXES = (
+    "ArgMax", "ArgMin", "CumSum", "GlobalAveragePool", "GlobalMaxPool", "Hardmax",
+    "InstanceNormalization", "LayerNormalization", "LogSoftmax", "LpNormalization", "ReduceL1",
+    "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
+    "ReduceProd", "ReduceSum", "ReduceSumSquare", "Softmax",
+)  # fmt: skip
+PRODUCTS = ("Gemm", "MatMul", "MatMulInteger", "QLinearMatMul")
+CONVOLUTIONS = ("Conv", "ConvInteger", "QLinearConv")
+SLOW_WINDOWS = ("AveragePool", "ConvTranspose", "MaxPool")
+IN_TURN = {"Erf": 400, "Gelu": 400, "TopK": 400} | dict.fromkeys(
+    ("GatherND", "ScatterElements", "ScatterND"), 3_000
+)
+"""Operators that the reference computes number after number, with the nanoseconds for each."""
+
+FOLDED = frozenset(
+    (*NUMBER_BY_NUMBER, *MOVES, *ALONG_AXES, *PRODUCTS, *CONVOLUTIONS, *SLOW_WINDOWS, *IN_TURN)
+)
+"""The operators that are computed: their results depend on their inputs alone, and their time on
+the numbers that they read and make, and on windows. Not among them are those that draw random
+numbers, read files, or have a body of other nodes."""
+
+AT_ONCE_NS, PRODUCT_NS = 10, 2  # for a number, for a product
+TERM_NS, SLOW_TERM_NS = 5, 5_000  # for a number in a window
+
+
+def most_elements(node: Node, arrays: Sequence[Array]) -> int | None:
+    """The most elements that a node makes of `arrays`, where ONNX does not tell the result's shape
+    before; None if nothing is known of it."""
+    match node.operator:
+        case "NonZero":
+            return arrays[0].ndim * arrays[0].size
+        case "Compress":
+            return arrays[0].size
+        case "Range":
+            start, limit, delta = (float(a.item()) for a in arrays)
+            return max(0, ceil((limit - start) / delta))
+    return None
+
+
+def nanoseconds(node: Node, arrays: Sequence[Array], made: Sequence[Kind]) -> int:
+    """About how long ONNX's reference takes to compute what a node makes (`made`) of arrays."""
+    results = sum(kind.elements for kind in made)
+    numbers = results * max(1, len(arrays)) + sum(a.size for a in arrays)
+    match node.operator:
+        case name if name in IN_TURN:
+            return numbers * IN_TURN[name]
+        case name if name in PRODUCTS:
+            return numbers * AT_ONCE_NS + results * max(arrays[0].shape, default=1) * PRODUCT_NS
+        case name if name in CONVOLUTIONS:
+            weights: tuple[int, ...] = arrays[3 if name == "QLinearConv" else 1].shape
+            return numbers * weights[1] * _window(node, weights[2:]) * TERM_NS
+        case "ConvTranspose":
+            weights = arrays[1].shape
+            return numbers * weights[1] * _window(node, weights[2:]) * SLOW_TERM_NS
+        case name if name in SLOW_WINDOWS:
+            return numbers * _window(node, node.attributes["kernel_shape"]) * SLOW_TERM_NS
+    return numbers * AT_ONCE_NS
+
+
+def _window(node: Node, sides: Sequence[int]) -> int:
+    """The places in a node's window of these sides, spread out as its dilations say, and in the
+    padding of the image."""
+    count = len(sides)
+    pads: Any = node.attributes.get("pads") or (0,) * 2 * count
+    apart: Any = node.attributes.get("dilations") or (1,) * count
+    more: Any = node.attributes.get("output_padding") or (0,) * count
+    return prod(
+        abs(pads[n]) + abs(pads[n + count]) + abs(more[n]) + (side - 1) * apart[n] + 1
+        for n, side in enumerate(sides)
+    )

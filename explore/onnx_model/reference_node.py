@@ -1,0 +1,92 @@
+"""A node as ONNX's reference sees it: the kinds of its results, found without computing them, and
+its results."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from explore.onnx_model.onnx_graph import Array, Kind, Node
+from ir.errors import UserError
+
+SMALL = 1 << 10  # elements of an array on whose numbers a shape depends
+
+
+def schema_of(node: Node, opset: int) -> Any:
+    """ONNX's definition of a node's operator in version `opset` of the operators; None if there is
+    none."""
+    try:
+        schema = onnx.defs.get_schema(node.operator, opset, "")
+    except onnx.defs.SchemaError:
+        return None
+    return None if schema.deprecated else schema
+
+
+def kinds_of(node: Node, opset: int, given: Mapping[str, Array]) -> dict[str, Kind | None]:
+    """The kinds of a node's results by name, when it is given these arrays; None where ONNX tells
+    no shape without computing it."""
+    small = {n: numpy_helper.from_array(a) for n, a in given.items() if a.size <= SMALL}
+    try:
+        found = onnx.shape_inference.infer_node_outputs(
+            schema_of(node, opset),
+            _proto(node, opset),
+            {name: _type(array) for name, array in given.items()},
+            small,
+            opset_imports=[helper.make_opsetid("", opset)],
+        )
+    except Exception as error:  # onnx has several kinds, without types
+        raise _cannot(node, error) from error
+    return {name: _kind(node, found.get(name)) for name in filter(None, node.outputs)}
+
+
+def computed(node: Node, opset: int, given: Mapping[str, Array]) -> dict[str, Array]:
+    """The arrays that ONNX's reference makes of these, by name."""
+    inputs = [helper.make_value_info(name, _type(array)) for name, array in given.items()]
+    outputs = [name for name in node.outputs if name]
+    results = [helper.make_empty_tensor_value_info(name) for name in outputs]
+    graph = helper.make_graph([_proto(node, opset)], "node", inputs, results)
+    whole = all(np.issubdtype(array.dtype, np.integer) for array in given.values())
+    try:
+        with np.errstate(all="ignore", divide="raise" if whole else "ignore"):
+            made = ReferenceEvaluator(graph, opsets={"": opset}).run(None, dict(given))
+        return {name: np.asarray(a) for name, a in zip(outputs, made, strict=True)}
+    except Exception as error:  # whatever the reference meets in numbers that do not fit
+        raise _cannot(node, error) from error
+
+
+def _cannot(node: Node, error: Exception) -> UserError:
+    return UserError(f"{node.title} cannot be computed: {error}")
+
+
+def _proto(node: Node, opset: int) -> Any:
+    """The node as ONNX has it, with those attributes that its operator has."""
+    proto = helper.make_node(node.operator, node.inputs, node.outputs, node.name)
+    for name, attribute in schema_of(node, opset).attributes.items():
+        value = node.attributes.get(name)
+        if isinstance(value, np.ndarray):
+            value = numpy_helper.from_array(value)
+        if value is not None:
+            proto.attribute.append(helper.make_attribute(name, value, None, attribute.type.value))
+    return proto
+
+
+def _type(array: Array) -> Any:
+    return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+
+
+def _kind(node: Node, type: Any) -> Kind | None:
+    """The kind of a result from ONNX's type of it; None if that leaves sizes open."""
+    if type is None or not type.HasField("tensor_type") or not type.tensor_type.elem_type:
+        return None
+    shape, elements = type.tensor_type.shape.dim, type.tensor_type.elem_type
+    if not type.tensor_type.HasField("shape") or not all(d.HasField("dim_value") for d in shape):
+        return None
+    sizes = tuple(int(d.dim_value) for d in shape)
+    if any(n < 0 for n in sizes):
+        raise UserError(
+            f"{node.title} cannot be computed: its result would have the shape {list(sizes)}"
+        )
+    return Kind(helper.tensor_dtype_to_np_dtype(elements).name, sizes)
