@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import onnx
 
+from explore.onnx_model.node_order import demand_new, in_order
 from explore.onnx_model.node_schemas import demand_fits_schema
 from explore.onnx_model.onnx_graph import Array, Graph, Kind, Node
 from explore.onnx_model.tensor_data import MOST_BYTES, MOST_IN_ALL, array_of, bytes_of
@@ -55,13 +56,14 @@ def graph_of(model: Any, folder: Path, shapes: Shapes) -> Graph:
     nodes = [_node(proto, number, folder, opset) for number, proto in enumerate(graph.node)]
     for node in nodes:
         if node.operator == "Constant":
+            demand_new(node, node.outputs[0], constants)
             constants[node.outputs[0]] = _constant(node)
     rest = [node for node in nodes if node.operator != "Constant"]
     inputs = _inputs([i for i in graph.input if i.name not in constants], shapes)
     outputs = tuple(output.name for output in graph.output)
     if not outputs:
         raise UserError("the model has no outputs")
-    ordered = _in_order(rest, {*constants, *inputs}, outputs)
+    ordered = in_order(rest, {*constants, *inputs}, outputs)
     return Graph(graph.name or "network", opset, inputs, outputs, constants, ordered)
 
 
@@ -176,55 +178,3 @@ def _demand_fits(name: str, dims: Sequence[int | str], given: Sequence[int]) -> 
         )
     if any(n < 1 for n in given):
         raise UserError(f"--shape {name}: expected sizes from 1 on, found {list(given)}")
-
-
-def _in_order(nodes: Sequence[Node], known: set[str], outputs: Sequence[str]) -> tuple[Node, ...]:
-    """The nodes in an order in which each comes after those whose results it reads; as far as that
-    allows, in their own order. `known` are the tensors that are there before any node runs; a
-    UserError if a tensor is made twice or not at all, or if nodes wait for each other."""
-    makers: dict[str, Node] = {}
-    for node in nodes:
-        for name in filter(None, node.outputs):
-            if name in makers or name in known:
-                raise UserError(
-                    f"expected each tensor once, found that {node.title} makes '{name}' again"
-                )
-            makers[name] = node
-    _demand_made(nodes, {*known, *makers}, outputs)
-    ready, left, ordered = set(known), list(nodes), []
-    while left:
-        waiting = []
-        for node in left:
-            if all(name in ready for name in filter(None, node.inputs)):
-                ordered.append(node)
-                ready.update(node.outputs)
-            else:
-                waiting.append(node)
-        if len(waiting) == len(left):
-            raise UserError(f"the model goes in a circle: {_circle(left, makers, ready)}")
-        left = waiting
-    return tuple(ordered)
-
-
-def _demand_made(nodes: Sequence[Node], made: set[str], outputs: Sequence[str]) -> None:
-    for node in nodes:
-        for name in filter(None, node.inputs):
-            if name not in made:
-                raise UserError(
-                    f"{node.title} reads '{name}', which is no input, has no weights in the model, "
-                    "and is made by no node"
-                )
-    for name in outputs:
-        if name not in made:
-            raise UserError(f"the model's output '{name}' is made by no node")
-
-
-def _circle(left: Sequence[Node], makers: Mapping[str, Node], ready: set[str]) -> str:
-    """The names of nodes that read each other's results in a circle, found among the nodes `left`.
-    `makers` has the node that makes each tensor, and `ready` are the tensors that need none of
-    these nodes."""
-    node, seen = left[0], list[str]()
-    while node.name not in seen:
-        seen.append(node.name)
-        node = next(makers[n] for n in node.inputs if n and n not in ready)
-    return " reads ".join([*seen[seen.index(node.name) :], node.name])

@@ -4,6 +4,7 @@ and where, and that nothing outside a model's folder is read."""
 import os
 import subprocess
 import sys
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,50 @@ def test_a_circle_is_told_by_its_nodes() -> None:
     refused(model(nodes, {"x": [2]}, ["b"], {}), "goes in a circle", "one reads two reads one")
 
 
+def test_a_large_circle_is_told_in_short() -> None:
+    names = [f"t{n}" for n in range(1000)]
+    nodes = [make("Relu", [a], [b], name=b) for a, b in pairwise([*names, "t0"])]
+    made = model([make("Add", ["x", "t0"], ["y"]), *nodes], {"x": [2]}, ["y"], {})
+    refused(made, "goes in a circle: t0 reads t999 reads t998", "reads … reads t0")
+    itself = make("Add", ["x", "y"], ["y"], name="own")
+    refused(model([itself], {"x": [2]}, ["y"], {}), "own reads own")
+
+
+def test_nodes_keep_their_order_as_far_as_they_can() -> None:
+    nodes = [
+        make("Add", ["b", "c"], ["y"]),
+        make("Relu", ["x"], ["a"]),
+        make("Neg", ["d"], ["c"]),
+        make("Exp", ["a"], ["b"]),
+        make("Abs", ["b"], ["d"]),
+    ]
+    made = [
+        read_model(model(each, {"x": [2]}, ["y"], {})) for each in (nodes, nodes[1:] + nodes[:1])
+    ]
+    found = [[node.operator for node in graph.nodes] for graph in made]
+    assert found == [["Relu", "Exp", "Abs", "Neg", "Add"]] * 2
+
+
+@pytest.mark.parametrize("reads", ["the one before", "all before"])
+def test_thousands_of_nodes_in_any_order_are_read_in_a_moment(reads: str) -> None:
+    if reads == "all before":
+        nodes = [make("Relu", ["x"], [f"t{n}"]) for n in range(10000)]
+        nodes.append(make("Concat", [f"t{n}" for n in range(10000)], ["y"], axis=0))
+    else:
+        names = ["x", *(f"t{n}" for n in range(20000)), "y"]
+        nodes = [make("Relu", [a], [b]) for a, b in pairwise(names)]
+    shuffled = [nodes[n] for n in np.random.default_rng().permutation(len(nodes))]
+    for order in (nodes, nodes[::-1], shuffled):
+        made = model(order, {"x": [2]}, ["y"], {})
+        begun = time.process_time()
+        graph = read_model(made)
+        assert time.process_time() - begun < 5  # it took a minute
+        seen = {"x"}
+        for node in graph.nodes:
+            assert seen.issuperset(node.inputs)
+            seen |= {*node.outputs}
+
+
 def test_missing_weights_are_told_with_their_node() -> None:
     nodes = [make("Conv", ["x", "w"], ["y"], name="first")]
     refused(model(nodes, {"x": [1, 3, 8, 8]}, ["y"], {}), "Conv 'first' reads 'w'", "no weights")
@@ -212,6 +257,10 @@ def test_an_operator_that_is_not_covered_is_told_with_its_node() -> None:
 def test_other_mistakes_are_told(tmp_path: Path) -> None:
     twice = [make("Relu", ["x"], ["y"], name="a"), make("Relu", ["x"], ["y"], name="b")]
     refused(model(twice, {"x": [2]}, ["y"], {}), "Relu 'b' makes 'y' again")
+    itself = [make("Constant", [], ["c"], name="c", value_int=n) for n in (1, 2)]
+    refused(model([*itself, *twice[:1]], {"x": [2]}, ["y"], {}), "Constant 'c' makes 'c' again")
+    both = [make("Split", ["x"], ["y", "y"], name="s", axis=0)]
+    refused(model(both, {"x": [2]}, ["y"], {}), "Split 's' makes 'y' again")
     refused(relu(opset=6), "opset 6: expected one from 7 to")
     (tmp_path / "text.onnx").write_text("no model")
     refused(tmp_path / "text.onnx", "is no ONNX model")
