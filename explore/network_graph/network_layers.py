@@ -152,12 +152,30 @@ def built_layers(graph: Graph) -> Built:
         for which, output in enumerate(node.outputs):
             if output and (which == 0 or node.operator == "Split"):
                 _add(built, _site(graph, made, constants, (node, output)), which, output)
-    for name in graph.outputs:
-        if name not in made.tensors:
-            raise UserError(f"the output '{name}' does not depend on any input")
-        if name in graph.inputs:
-            raise UserError(f"the output '{name}' is an input: there is nothing to compute")
+    _add_copies(built, graph, constants)
     return built
+
+
+def _add_copies(built: Built, graph: Graph, constants: Mapping[str, Array]) -> None:
+    """Add layers that copy those results of the network that are inputs or constants, so that each
+    result is a tensor of its own. Refused if all are."""
+    made = built.made
+    plain = {name: f"{name} (result)" for name in graph.outputs if _is_plain(made, name, constants)}
+    if plain.keys() >= {*graph.outputs}:
+        name = graph.outputs[0]
+        what = "an input" if name in graph.inputs else "a constant"
+        raise UserError(f"the output '{name}' is {what}: there is nothing to compute")
+    while any(own in made.tensors or own in constants for own in plain.values()):
+        plain = {name: f"{own}'" for name, own in plain.items()}
+    made.outputs = tuple(plain.get(name, name) for name in graph.outputs)
+    for name, own in plain.items():
+        node = Node(own, "Identity", (name,), (own,), {})
+        _add(built, _site(graph, made, constants, (node, own)), 0, own)
+
+
+def _is_plain(made: Layers, name: str, constants: Mapping[str, Array]) -> bool:
+    """True if a result of the network is an input or a constant."""
+    return name in made.inputs or name in constants
 
 
 def _apart(

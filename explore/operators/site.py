@@ -153,6 +153,8 @@ class Site:
     def parameter(self, dtype: str, dims: Sequence[int], given: str | Array) -> str:
         """Add a parameter of this type and these sizes, which is given a tensor's name or a
         constant array; returns the parameter's name."""
+        if 0 in dims:
+            raise self.refused("expected arrays with elements, found one without any")
         known = isinstance(given, str)
         name = f"{'x' if known else 'w'}{len(self.parameters)}"
         try:

@@ -18,9 +18,11 @@ from explore.network_choice.network_plan import assembled
 from explore.network_graph.interpret_network import interpreted
 from explore.network_graph.network_layers import layers_of
 from explore.networks.export_network import export_network
+from explore.networks.open_network import network
 from explore.onnx_model.read_model import read_model
 from explore.results.records import Measured, Record
 from explore.run.target import target_of
+from tests.explore.test_run import hosts, ran_in, vendors
 from tests.support.onnx_models import expected, model, whole
 from tests.support.sample_runs import variant
 
@@ -81,3 +83,42 @@ def test_an_export_has_several_results_in_the_models_order(
         [sys.executable, "host.py"], cwd=tmp_path / "net", capture_output=True, text=True
     )
     assert ran.returncode == 0, ran.stderr
+
+
+def test_an_export_gives_results_that_are_inputs_or_constants(
+    device: Device, session: Session, tmp_path: Path
+) -> None:
+    random = np.random.default_rng()
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1]),
+        helper.make_node("Shape", ["c"], ["s"]),
+        helper.make_node("Exp", ["k"], ["e"]),
+        helper.make_node("Reshape", ["x", "flat"], ["f"]),
+    ]
+    weights = {
+        "w": whole(random, 3, 2, 3),
+        "k": random.uniform(-1, 1, (3, 5)).astype(np.float32),
+        "flat": np.array([-1, 1]),
+    }
+    names = ["k", "x", "s", "c", "e", "f", "x"]
+    made, x = model(nodes, {"x": [1, 2, 7]}, names, weights), whole(random, 1, 2, 7)
+    net, right = network(made, device=device, checking=True), expected(made, {"x": x})
+    for found, want in zip(net(x), right, strict=True):
+        assert found.dtype == want.dtype
+        np.testing.assert_array_equal(found, want)
+    layers = layers_of(read_model(made))
+    options = estimated(layers, target_of(device, None, ()), None, lambda number, found: None)
+    folder = tmp_path / "net"
+    export_network(Chooser.of(layers, options).fastest(), "here", folder, session)
+    said = json.loads((folder / "plan.json").read_text())
+    results = [b["name"] for b in said["buffers"] if b["role"] == "output"]
+    assert results == ["k_result", "x_result", "s_result", "c", "e_result", "f"]
+    env = vendors(device, tmp_path)
+    data = folder / "data" / "expected.bin"
+    for command in hosts(folder)[:2]:
+        ran = ran_in(folder, command, env)
+        assert ran.returncode == 0, ran.stderr
+        kept = data.read_bytes()
+        data.write_bytes((np.frombuffer(kept) + 1.0).tobytes())
+        assert ran_in(folder, command, env).returncode == 1
+        data.write_bytes(kept)

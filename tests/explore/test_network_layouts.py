@@ -250,3 +250,19 @@ def test_reductions_of_images_mean_the_same_whatever_axes_are_left(
     (right,) = expected(made, {"x": x})
     found = interpreted(layers_in_layouts(read_model(made)), {"x": x})["y"]
     np.testing.assert_array_equal(found, right)
+
+
+def test_results_that_are_inputs_or_constants_stay_as_they_are_in_any_layouts() -> None:
+    random, make = np.random.default_rng(), helper.make_node
+    nodes = [make("Conv", ["x", "w"], ["y"]), make("Relu", ["y"], ["z"])]
+    weights = {"w": whole(random, 32, 32, 2, 2), "k": whole(random, 1, 32, 3, 5)}
+    names = ["x", "y", "k"]
+    made, x = model(nodes, {"x": [1, 32, 4, 5]}, names, weights), whole(random, 1, 32, 4, 5)
+    layers = layers_in_layouts(read_model(made))
+    for _ in range(4):
+        ways = [layer.ways[random.integers(len(layer.ways))] for layer in layers.layers]
+        copied = needed(ways, layers)
+        assert copied is not None
+        found = interpreted(arranged(layers, ways, copied), {"x": x})
+        for name, right in zip(layers.outputs, expected(made, {"x": x}), strict=True):
+            np.testing.assert_array_equal(found[name].reshape(right.shape), right)

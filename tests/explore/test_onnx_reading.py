@@ -267,3 +267,18 @@ def test_other_mistakes_are_told(tmp_path: Path) -> None:
     refused(tmp_path / "absent.onnx", "cannot read")
     identity = model([make("Relu", ["x"], ["y"])], {"x": [2]}, ["x"], {})
     refused(identity, "output 'x' is an input")
+    constant = model([make("Relu", ["x"], ["y"])], {"x": [2]}, ["c"], {"c": np.ones(2)})
+    refused(constant, "output 'c' is a constant")
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.zeros((0, 3), np.float32), "elements"),
+        (np.ones(2), "float64"),
+        (np.ones(2, bool), "bool"),
+    ],
+)
+def test_a_result_that_no_program_makes_is_told(array: np.ndarray, words: str) -> None:
+    made = model([make("Relu", ["x"], ["y"])], {"x": [2]}, ["y", "c"], {"c": array})
+    refused(made, "'c (result)'", words)
