@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from explore.onnx_model.folding_costs import FOLDED, most_elements, nanoseconds
 from explore.onnx_model.onnx_graph import Array, Graph, Kind, Node, naming
-from explore.onnx_model.reference_node import computed, kinds_of, schema_of
+from explore.onnx_model.reference_node import computed, kinds_of, version_for
 from explore.onnx_model.tensor_data import MOST_BYTES, MOST_IN_ALL
 from ir.errors import Unsupported, UserError
 
@@ -36,7 +36,7 @@ class Constants:
 
     def takes(self, node: Node) -> bool:
         """True if a node is computed as soon as all that it reads is constant."""
-        known = node.operator in FOLDED and schema_of(node, self.opset) is not None
+        known = node.operator in FOLDED and version_for(node, self.opset) is not None
         return known and not self._is_random(node)
 
     def _is_random(self, node: Node) -> bool:
@@ -54,7 +54,9 @@ class Constants:
         given = {name: self.arrays[name] for name in names}
         if any(array.dtype == object for array in given.values()):  # text
             return False
-        kinds = kinds_of(node, self.opset, given)
+        version = version_for(node, self.opset)
+        assert version is not None, "it takes the node"
+        kinds = kinds_of(node, version, given)
         if any(kind is not None and kind.dtype == "object" for kind in kinds.values()):
             return False
         arrays = [given[name] for name in filter(None, node.inputs)]
@@ -62,7 +64,9 @@ class Constants:
             self._demand_affordable(
                 node, arrays, [_largest(node, arrays, k) for k in kinds.values()]
             )
-        for name, array in computed(node, self.opset, given).items():
+        for name, array in computed(node, version, given).items():
+            if kinds[name] not in (None, Kind.of(array)):
+                raise Unsupported(f"{node.title}: ONNX's reference does not compute it right")
             self.bytes_left -= array.nbytes
             self.arrays[name] = array
         return True

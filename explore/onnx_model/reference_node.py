@@ -12,46 +12,54 @@ from onnx.reference import ReferenceEvaluator
 from explore.onnx_model.onnx_graph import Array, Kind, Node
 from ir.errors import UserError
 
+ALONG_ONE_AXIS = {"Hardmax": 13, "LogSoftmax": 13, "Softmax": 13}
+"""The versions from which on operators work along one axis, as the reference has it in all."""
+RIGHT_FROM = {"BatchNormalization": 14, "DequantizeLinear": 19}
+"""The versions from which on the reference is right, whose nodes mean the same as older ones."""
 SMALL = 1 << 10  # elements of an array on whose numbers a shape depends
 
 
-def schema_of(node: Node, opset: int) -> Any:
-    """ONNX's definition of a node's operator in version `opset` of the operators; None if there is
-    none."""
+def version_for(node: Node, opset: int) -> int | None:
+    """The version of ONNX's operators in which the reference computes what a node of a model for
+    version `opset` means; None if there is none."""
+    if opset < ALONG_ONE_AXIS.get(node.operator, 0):
+        return None
+    version = max(opset, RIGHT_FROM.get(node.operator, 0))
     try:
-        schema = onnx.defs.get_schema(node.operator, opset, "")
+        schema = onnx.defs.get_schema(node.operator, version, "")
     except onnx.defs.SchemaError:
         return None
-    return None if schema.deprecated else schema
+    return None if schema.deprecated else version
 
 
-def kinds_of(node: Node, opset: int, given: Mapping[str, Array]) -> dict[str, Kind | None]:
-    """The kinds of a node's results by name, when it is given these arrays; None where ONNX tells
-    no shape without computing it."""
+def kinds_of(node: Node, version: int, given: Mapping[str, Array]) -> dict[str, Kind | None]:
+    """The kinds of a node's results by name, when it is given these arrays, by this version of
+    ONNX's operators; None where ONNX tells no shape without computing it."""
     small = {n: numpy_helper.from_array(a) for n, a in given.items() if a.size <= SMALL}
     try:
         found = onnx.shape_inference.infer_node_outputs(
-            schema_of(node, opset),
-            _proto(node, opset),
+            onnx.defs.get_schema(node.operator, version, ""),
+            _proto(node, version),
             {name: _type(array) for name, array in given.items()},
             small,
-            opset_imports=[helper.make_opsetid("", opset)],
+            opset_imports=[helper.make_opsetid("", version)],
         )
     except Exception as error:  # onnx has several kinds, without types
         raise _cannot(node, error) from error
     return {name: _kind(node, found.get(name)) for name in filter(None, node.outputs)}
 
 
-def computed(node: Node, opset: int, given: Mapping[str, Array]) -> dict[str, Array]:
-    """The arrays that ONNX's reference makes of these, by name."""
+def computed(node: Node, version: int, given: Mapping[str, Array]) -> dict[str, Array]:
+    """The arrays that ONNX's reference makes of these, by name, by this version of ONNX's
+    operators."""
     inputs = [helper.make_value_info(name, _type(array)) for name, array in given.items()]
     outputs = [name for name in node.outputs if name]
     results = [helper.make_empty_tensor_value_info(name) for name in outputs]
-    graph = helper.make_graph([_proto(node, opset)], "node", inputs, results)
+    graph = helper.make_graph([_proto(node, version)], "node", inputs, results)
     whole = all(np.issubdtype(array.dtype, np.integer) for array in given.values())
     try:
         with np.errstate(all="ignore", divide="raise" if whole else "ignore"):
-            made = ReferenceEvaluator(graph, opsets={"": opset}).run(None, dict(given))
+            made = ReferenceEvaluator(graph, opsets={"": version}).run(None, dict(given))
         return {name: np.asarray(a) for name, a in zip(outputs, made, strict=True)}
     except Exception as error:  # whatever the reference meets in numbers that do not fit
         raise _cannot(node, error) from error
@@ -61,10 +69,10 @@ def _cannot(node: Node, error: Exception) -> UserError:
     return UserError(f"{node.title} cannot be computed: {error}")
 
 
-def _proto(node: Node, opset: int) -> Any:
+def _proto(node: Node, version: int) -> Any:
     """The node as ONNX has it, with those attributes that its operator has."""
     proto = helper.make_node(node.operator, node.inputs, node.outputs, node.name)
-    for name, attribute in schema_of(node, opset).attributes.items():
+    for name, attribute in onnx.defs.get_schema(node.operator, version, "").attributes.items():
         value = node.attributes.get(name)
         if isinstance(value, np.ndarray):
             value = numpy_helper.from_array(value)

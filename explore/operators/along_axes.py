@@ -1,6 +1,7 @@
 """Operators along an axis: softmax, reductions, and the normalisation of each channel by its
 neighbours."""
 
+from collections.abc import Callable
 from math import prod
 
 from explore.onnx_model.onnx_graph import Kind
@@ -33,7 +34,7 @@ def softmax(site: Site) -> Step:
     n = x.shape[axis] if newer else prod(x.shape[axis:])
     outer = x.kind.elements // (n * inner)
     dims = [outer] * (outer > 1) + [n] + [inner] * (inner > 1)
-    e = site.parameter("float32", dims, x.name)
+    e = site.parameter("float32", dims, x.given)
     body = f"{f}({{}})"
     if inner > 1:
         body = f"transpose(map(line -> {f}(line), transpose({{}})))"
@@ -43,15 +44,15 @@ def softmax(site: Site) -> Step:
 
 
 def _nested(site: Site, f: str, axis: int, newer: bool) -> Step:
-    """The step of a softmax, by the function f, along one axis, where the input or the result does
-    not lie in ONNX's order. An older opset (not `newer`) takes all axes from `axis` on together:
-    Refused unless that is a single axis."""
+    """The step of a softmax, by the function f, where the input or the result does not lie in
+    ONNX's order: along one axis, or, in an older opset (not `newer`), along all axes from `axis` on
+    together."""
     x = site.tensor(0)
     rank = len(x.shape)
     if not newer and prod(x.shape[axis + 1 :]) > 1:
-        raise site.refused(
-            "expected one axis, found several, of a tensor that does not lie in ONNX's order"
-        )
+        inner = x.shape[axis:]
+        of: Callable[[str], str] = lambda e: shaped(f"{f}({flat(e, len(inner))})", inner)  # noqa: E731
+        return site.step(x.kind, under(axis, of, site.logical(0)))
     order = (*(a for a in range(rank) if a != axis), axis)
     e = site.arranged(0, order)
     return site.step(x.kind, under(rank - 1, lambda line: f"{f}({line})", e), order)

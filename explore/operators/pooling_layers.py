@@ -107,13 +107,13 @@ def global_pool(site: Site) -> Step:
     """The step of a `GlobalAveragePool` or `GlobalMaxPool`: the mean or largest number of each
     channel."""
     site.demand_floats(0)
-    x = site.image(0)
+    x = site.tensor(0)
     if len(x.shape) < 3:
         raise site.refused(f"expected an array of 3 axes or more, found one of {len(x.shape)}")
     batch, c, *spatial = x.shape
     many = batch > 1
     stored = x.layout.stored((batch, c, prod(spatial)))
-    e = site.parameter("float32", stored if many else stored[1:], x.name)
+    e = site.parameter("float32", stored if many else stored[1:], x.given)
     f = "average" if site.node.operator == "GlobalAveragePool" else "maximum"
 
     def one(image: str) -> str:

@@ -107,6 +107,13 @@ def flat(e: str, rank: int) -> str:
     return e if rank <= 1 else f"flatten({e})"
 
 
+def joined_axes(e: str, count: int) -> str:
+    """The text of e with its first axes, so many, as one axis."""
+    for _ in range(count - 1):
+        e = f"join({e})"
+    return e
+
+
 def shaped(e: str, dims: Sequence[int]) -> str:
     """The text of the array of these sizes that holds the numbers of the list e."""
     for n in reversed(list(dims)[1:]):

@@ -37,6 +37,11 @@ class Tensor:
         """The sizes in the order in which the axes lie."""
         return self.layout.stored(self.shape)
 
+    @property
+    def given(self) -> str | Array:
+        """What a parameter of a program is given: a constant's array, else the tensor's name."""
+        return self.name if self.array is None else self.array
+
     def in_onnx_order(self, numbers: Array) -> Array:
         """The tensor's numbers, given as they lie, as an array of its shape."""
         return self.layout.in_onnx_order(numbers, self.shape)
@@ -99,14 +104,6 @@ class Site:
         found = self.inputs[n] if n < len(self.inputs) else None
         if found is None:
             raise UserError(f"{self.node.title}: expected an input {n}, counted from 0; found none")
-        return found
-
-    def image(self, n: int) -> Tensor:
-        """Input number n, which is an image that a node or an input gives: the node is refused if
-        it is a constant."""
-        found = self.tensor(n)
-        if found.array is not None:
-            raise self.refused("expected an image that is computed, found a constant")
         return found
 
     def array(self, n: int, what: str) -> Array:

@@ -124,11 +124,11 @@ def _pads(
 def image_text(site: Site, n: int) -> tuple[str, bool]:
     """A pair: the text of input n as an image, and True if there are several images, along the
     first axis. An image has its axes as they lie; a list becomes an image of one row."""
-    x = site.image(n)
+    x = site.tensor(n)
     shape = (*x.shape[:2], 1, *x.shape[2:]) if len(x.shape) == 3 else x.shape
     stored = x.layout.stored(shape)
     many = shape[0] > 1
-    return site.parameter(x.kind.dtype, stored if many else stored[1:], x.name), many
+    return site.parameter(x.kind.dtype, stored if many else stored[1:], x.given), many
 
 
 def over_images(site: Site, e: str, many: bool, rank: int, f: Callable[[str], str]) -> str:
