@@ -5,7 +5,7 @@ import numpy as np
 from explore.onnx_model.onnx_graph import Array, Kind
 from explore.operators.convolution_layers import epilogue
 from explore.operators.layouts import Layout
-from explore.operators.program_text import number
+from explore.operators.program_text import joined_axes, number
 from explore.operators.site import Site, Step
 
 
@@ -149,9 +149,7 @@ def matrices_text(site: Site, n: int, each: int, shape: tuple[int, int]) -> str:
     t = site.tensor(n)
     dims = shape if each == 1 else (each, *shape)
     if t.layout is not Layout.ONNX:
-        raise site.refused(
-            f"expected a tensor that lies as ONNX has it, found one {t.layout.value}"
-        )
+        return joined_axes(site.logical(n), len(t.shape) - len(dims) + 1)
     given = t.name if t.array is None else t.array.reshape(dims)
     return site.parameter(t.kind.dtype, dims, given)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from explore.onnx_model.onnx_graph import Kind
 from explore.operators.activations import ACTIVATIONS, IDENTITY, clipped, function_of
-from explore.operators.program_text import channels_last, literal, number
+from explore.operators.program_text import channels_last, flat, literal, number, shaped
 from explore.operators.site import Site, Step, Tensor
 from ir.core.frozen import frozen
 
@@ -159,10 +159,11 @@ def over_tensors(site: Site, tensors: Sequence[Tensor], of: Text, dtype: str) ->
 class _Operand:
     """An operand of a function that is applied number by number: a single number (`dims` is None),
     or a tensor with its sizes in the order in which the result's axes lie. It is `turned` if it
-    lies in another layout than the result."""
+    lies in another layout than the result; `shape` is its shape with as many axes as the result."""
 
     tensor: Tensor
     dims: tuple[int, ...] | None  # None: one number, written in the program
+    shape: tuple[int, ...] = ()
     turned: bool = False
 
     def named(self, site: Site, axes: Sequence[tuple[int, int]]) -> "tuple[str, tuple[int, ...]]":
@@ -173,12 +174,22 @@ class _Operand:
             assert t.array is not None
             return literal(t.array), ()
         if self.turned:
-            e, rank = site.parameter(t.kind.dtype, t.stored, t.name), len(t.shape)
-            order = channels_last(rank)
-            return site.layout.laid(t.layout.read(e, rank, order), rank, order), self.dims
+            return self._turned(site), self.dims
         dims = tuple(int(np.prod(self.dims[a:b])) for a, b in axes)
         given = t.name if t.array is None else t.array
         return site.parameter(t.kind.dtype, dims, given), dims
+
+    def _turned(self, site: Site) -> str:
+        """The text of a tensor in the result's layout, in which it does not lie."""
+        t, shape = self.tensor, self.shape
+        e, rank, own = site.parameter(t.kind.dtype, t.stored, t.name), len(shape), len(t.shape)
+        if own == rank:
+            order = channels_last(rank)
+            return site.layout.laid(t.layout.read(e, rank, order), rank, order)
+        numbers = flat(t.layout.read(e, own, tuple(range(own))), own)
+        if site.layout.as_onnx(shape):
+            return shaped(numbers, site.layout.stored(shape))
+        return site.layout.laid(shaped(numbers, shape), rank, tuple(range(rank)))
 
 
 def _operand(site: Site, t: Tensor, rank: int) -> _Operand:
@@ -190,14 +201,11 @@ def _operand(site: Site, t: Tensor, rank: int) -> _Operand:
     if t.array is not None:
         array = site.layout.lies(t.array.reshape(shape))
         return _Operand(Tensor(t.name, Kind.of(array), array=array), dims)
-    if len(t.shape) < rank and not t.layout.as_onnx(t.shape):
-        raise site.refused(
-            f"expected a tensor of {rank} axes, as another has, found {len(t.shape)} in "
-            f"'{t.name}', which lies {t.layout.value}"
-        )
-    full = Tensor(t.name, Kind(t.kind.dtype, shape), t.layout)
-    alike = t.layout.as_onnx(shape) and site.layout.as_onnx(shape)
-    return _Operand(full, dims, turned=t.layout is not site.layout and not alike)
+    if len(t.shape) < rank and t.layout.as_onnx(t.shape):
+        t = Tensor(t.name, Kind(t.kind.dtype, shape))
+    alike = t.layout.as_onnx(t.shape) and site.layout.as_onnx(shape)
+    turned = len(t.shape) < rank or (t.layout is not site.layout and not alike)
+    return _Operand(t, dims, shape, turned)
 
 
 def _merged(every: Sequence[tuple[int, ...]], rank: int) -> list[tuple[int, int]]:

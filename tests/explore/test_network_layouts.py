@@ -18,6 +18,7 @@ from explore.network_graph.layer_layouts import layers_in_layouts
 from explore.network_graph.network_layers import Change, Layer, Layers, layers_of
 from explore.networks.network import Network
 from explore.networks.network_tables import memory_lines
+from explore.networks.open_network import network
 from explore.onnx_model.read_model import read_model
 from explore.operators.layouts import Layout
 from explore.run.target import target_of
@@ -143,11 +144,7 @@ def test_layers_mean_the_same_in_any_layouts(
     (right,) = expected(made, {"x": x})
     met = set[Layout]()
     for _ in range(8):
-        ways = [layer.ways[random.integers(len(layer.ways))] for layer in layers.layers]
-        copied = needed(ways, layers)
-        assert copied is not None
-        several = arranged(layers, ways, copied)
-        assert len(copies_of(several)) == len(copied)
+        several = drawn_layouts(layers)
         np.testing.assert_allclose(interpreted(several, {"x": x})["y"], right, rtol=1e-6)
         met |= {t.layout for t in several.tensors.values()}
     assert met == layouts
@@ -252,6 +249,88 @@ def test_reductions_of_images_mean_the_same_whatever_axes_are_left(
     np.testing.assert_array_equal(found, right)
 
 
+def after_a_convolution(rank: int, operator: str) -> tuple[object, dict[str, Array]]:
+    """A model in which an operator that needs ONNX's order reads a convolution's result, of `rank`
+    dimensions, and its inputs."""
+    random, make = np.random.default_rng(), helper.make_node
+    sizes = (5, 7, 3)[:rank]
+    given = {"x": whole(random, 2, 2, *sizes)}
+    weights = {"w": whole(random, 32, 2, *(1,) * rank)}
+    match operator:
+        case "MatMul on the left":
+            nodes = [make("MatMul", ["c", "m"], ["y"])]
+            weights["m"] = whole(random, sizes[-1], 4)
+        case "MatMul on the right":
+            nodes = [make("MatMul", ["m", "c"], ["y"])]
+            weights["m"] = whole(random, 3, (32, *sizes)[-2])
+        case "MatMul of both":
+            turned = [*range(rank), rank + 1, rank]
+            nodes = [make("Relu", ["c"], ["r"]), make("Transpose", ["r"], ["t"], perm=turned)]
+            nodes.append(make("MatMul", ["r", "t"], ["y"]))
+        case "MatMul of a vector":
+            nodes = [make("MatMul", ["c", "m"], ["d"]), make("Neg", ["d"], ["y"])]
+            weights["m"] = whole(random, sizes[-1])
+        case "a sum with more axes":
+            nodes = [make("Add", ["t", "c"], ["y"])]
+            given["t"] = whole(random, 3, 2, 32, *sizes)
+        case _:
+            nodes = [make("Mul", ["c", "t"], ["y"])]
+            weights["t"] = whole(random, 2, 1, 32, *sizes)
+    shapes = {name: x.shape for name, x in given.items()}
+    return model([make("Conv", ["x", "w"], ["c"]), *nodes], shapes, ["y"], weights), given
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize(
+    "operator",
+    [*(f"MatMul {where}" for where in ("on the left", "on the right", "of both", "of a vector")),
+     "a sum with more axes", "a product with more axes"],
+)  # fmt: skip
+def test_operators_that_need_onnx_order_read_it_in_any_layout(rank: int, operator: str) -> None:
+    made, given = after_a_convolution(rank, operator)
+    (right,) = expected(made, given)
+    usual, every = (layers_in_layouts(read_model(made), way) for way in (False, True))
+    assert usual.tensors[usual.layers[0].output].layout is Layout.LAST
+    for found in (usual, *(drawn_layouts(every) for _ in range(6))):
+        y = interpreted(found, given)["y"]
+        np.testing.assert_array_equal(found.tensors["y"].in_onnx_order(y), right)
+
+
+def drawn_layouts(layers: Layers) -> Layers:
+    """The network with layouts drawn at random, and the copies that they need."""
+    random = np.random.default_rng()
+    ways = [layer.ways[random.integers(len(layer.ways))] for layer in layers.layers]
+    copied = needed(ways, layers)
+    assert copied is not None
+    found = arranged(layers, ways, copied)
+    assert len(copies_of(found)) == len(copied)
+    return found
+
+
+@pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize("axis", [0, 1, 2, 3])
+def test_a_softmax_of_several_axes_reads_any_layout(operator: str, axis: int) -> None:
+    random, make = np.random.default_rng(), helper.make_node
+    w, x = whole(random, 32, 2, 1, 1), whole(random, 2, 2, 5, 3)
+    nodes = [make("Conv", ["x", "w"], ["c"]), make(operator, ["c"], ["s"], axis=axis)]
+    nodes += [make("MaxPool", ["s"], ["y"], kernel_shape=[1, 1])]
+    layers = layers_in_layouts(read_model(model(nodes, {"x": x.shape}, ["y"], {"w": w}, 11)))
+    c = np.einsum("mc,bchw->bmhw", w[:, :, 0, 0], x).astype(np.float64)
+    e = np.exp(c - c.max())
+    right = e / e.sum(tuple(range(axis, 4)), keepdims=True)  # ONNX's reference has one axis here
+    for _ in range(4):
+        y = interpreted(drawn_layouts(layers), {"x": x})["y"]
+        found = np.exp(y) if operator == "LogSoftmax" else y
+        np.testing.assert_allclose(found, right, 1e-6, 1e-9)
+
+
+def test_a_product_of_images_runs_on_a_device(device: Device) -> None:
+    for layouts in (False, True):
+        made, given = after_a_convolution(2, "MatMul of both")
+        net = network(made, device=device, layouts=layouts, checking=True)
+        np.testing.assert_array_equal(net(given["x"]), expected(made, given)[0])
+
+
 def test_results_that_are_inputs_or_constants_stay_as_they_are_in_any_layouts() -> None:
     random, make = np.random.default_rng(), helper.make_node
     nodes = [make("Conv", ["x", "w"], ["y"]), make("Relu", ["y"], ["z"])]
@@ -260,9 +339,6 @@ def test_results_that_are_inputs_or_constants_stay_as_they_are_in_any_layouts() 
     made, x = model(nodes, {"x": [1, 32, 4, 5]}, names, weights), whole(random, 1, 32, 4, 5)
     layers = layers_in_layouts(read_model(made))
     for _ in range(4):
-        ways = [layer.ways[random.integers(len(layer.ways))] for layer in layers.layers]
-        copied = needed(ways, layers)
-        assert copied is not None
-        found = interpreted(arranged(layers, ways, copied), {"x": x})
+        found = interpreted(drawn_layouts(layers), {"x": x})
         for name, right in zip(layers.outputs, expected(made, {"x": x}), strict=True):
             np.testing.assert_array_equal(found[name].reshape(right.shape), right)
