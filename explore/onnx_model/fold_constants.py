@@ -89,13 +89,13 @@ class Constants:
 
 
 def _largest(node: Node, arrays: Sequence[Array], kind: Kind | None) -> Kind:
-    """The kind of a result, or, where that is not known, of the largest that a node makes of these
-    arrays."""
-    if kind is not None:
-        return kind
+    """The kind of a result, or, where that is not known for sure, of the largest that a node makes
+    of these arrays."""
     most = most_elements(node, arrays)
-    if most is None:
+    if most is not None:
+        return Kind("int64", (most,))
+    if kind is None:
         raise Unsupported(
             f"{node.title}: expected a constant whose size is known before it is computed"
         )
-    return Kind("int64", (most,))
+    return kind

@@ -24,14 +24,14 @@ MOVES = (
 )  # fmt: skip
 ALONG_AXES = (
     "ArgMax", "ArgMin", "CumSum", "GlobalAveragePool", "GlobalMaxPool", "Hardmax",
-    "InstanceNormalization", "LayerNormalization", "LogSoftmax", "ReduceL1", "ReduceL2",
-    "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
-    "ReduceSum", "ReduceSumSquare", "Softmax",
+    "InstanceNormalization", "LogSoftmax", "ReduceL1", "ReduceL2", "ReduceLogSum",
+    "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
+    "ReduceSumSquare", "Softmax",
 )  # fmt: skip
 PRODUCTS = ("Gemm", "MatMul", "MatMulInteger", "QLinearMatMul")
 CONVOLUTIONS = ("Conv", "ConvInteger", "QLinearConv")
 IN_TURN = {"Erf": 400, "Gelu": 400, "TopK": 400} | dict.fromkeys(
-    ("GatherND", "ScatterElements", "ScatterND"), 3_000
+    ("ScatterElements", "ScatterND"), 3_000
 )
 """Operators that the reference computes number after number, with the nanoseconds for each."""
 
@@ -46,15 +46,16 @@ AT_ONCE_NS, PRODUCT_NS, TERM_NS = 10, 2, 5  # for a number, a product, a number 
 
 def most_elements(node: Node, arrays: Sequence[Array]) -> int | None:
     """The most elements that a node makes of `arrays`, where ONNX does not tell the result's shape
-    before; None if nothing is known of it."""
+    before, or tells a wrong one, as for a long range of int32; None for other operators."""
     match node.operator:
         case "NonZero":
             return arrays[0].ndim * arrays[0].size
         case "Compress":
             return arrays[0].size
         case "Range":
-            start, limit, delta = (float(a.item()) for a in arrays)
-            return max(0, ceil((limit - start) / delta))
+            start, limit, delta = (a.item() for a in arrays)
+            count: int = ceil((limit - start) / delta)
+            return max(0, count)
     return None
 
 

@@ -3,6 +3,7 @@ its results."""
 
 from collections.abc import Mapping
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 import onnx
@@ -35,6 +36,8 @@ def version_for(node: Node, opset: int) -> int | None:
 def kinds_of(node: Node, version: int, given: Mapping[str, Array]) -> dict[str, Kind | None]:
     """The kinds of a node's results by name, when it is given these arrays, by this version of
     ONNX's operators; None where ONNX tells no shape without computing it."""
+    if node.attributes.get("num_outputs", len(node.outputs)) != len(node.outputs):
+        raise UserError(f"{node.title}: expected num_outputs to be {len(node.outputs)}")
     small = {n: numpy_helper.from_array(a) for n, a in given.items() if a.size <= SMALL}
     try:
         found = onnx.shape_inference.infer_node_outputs(
@@ -58,7 +61,8 @@ def computed(node: Node, version: int, given: Mapping[str, Array]) -> dict[str, 
     graph = helper.make_graph([_proto(node, version)], "node", inputs, results)
     whole = all(np.issubdtype(array.dtype, np.integer) for array in given.values())
     try:
-        with np.errstate(all="ignore", divide="raise" if whole else "ignore"):
+        with np.errstate(all="ignore", divide="raise" if whole else "ignore"), catch_warnings():
+            simplefilter("ignore")  # such as that of the mean of nothing
             made = ReferenceEvaluator(graph, opsets={"": version}).run(None, dict(given))
         return {name: np.asarray(a) for name, a in zip(outputs, made, strict=True)}
     except Exception as error:  # whatever the reference meets in numbers that do not fit
