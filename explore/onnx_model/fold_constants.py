@@ -83,7 +83,7 @@ class Constants:
         if time > self.ns_left:
             raise UserError(
                 f"{node.title}: expected at most {self.ns_left / 1e9:.0f} s to compute constants, "
-                f"found that it takes about {time / 1e9:,.0f} s"
+                f"found that it takes about {time // 10**9:,} s"
             )
         self.ns_left -= time
 

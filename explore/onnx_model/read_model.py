@@ -1,5 +1,6 @@
 """The reading of an ONNX file: all mistakes in it are reported before anything is computed."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -52,19 +53,29 @@ def graph_of(model: Any, folder: Path, shapes: Shapes) -> Graph:
         raise Unsupported("expected dense weights, found sparse ones in the model")
     opset = _opset(model)
     _demand_affordable(graph)
+    _demand_once("weights", [tensor.name for tensor in graph.initializer])
+    _demand_once("inputs", [proto.name for proto in graph.input])
     constants = {tensor.name: array_of(tensor, folder) for tensor in graph.initializer}
-    nodes = [_node(proto, number, folder, opset) for number, proto in enumerate(graph.node)]
-    for node in nodes:
-        if node.operator == "Constant":
-            demand_new(node, node.outputs[0], constants)
-            constants[node.outputs[0]] = _constant(node)
-    rest = [node for node in nodes if node.operator != "Constant"]
     inputs = _inputs([i for i in graph.input if i.name not in constants], shapes)
+    nodes = [_node(proto, number, folder, opset) for number, proto in enumerate(graph.node)]
+    _add_constants([node for node in nodes if node.operator == "Constant"], inputs, constants)
+    rest = [node for node in nodes if node.operator != "Constant"]
     outputs = tuple(output.name for output in graph.output)
     if not outputs:
         raise UserError("the model has no outputs")
     ordered = in_order(rest, {*constants, *inputs}, outputs)
     return Graph(graph.name or "network", opset, inputs, outputs, constants, ordered)
+
+
+def _add_constants(
+    nodes: Sequence[Node], inputs: Mapping[str, Kind], constants: dict[str, Array]
+) -> None:
+    """Add what `Constant` nodes make to the constants; refused if it is there already, or among the
+    model's inputs."""
+    for node in nodes:
+        demand_new(node, node.outputs[0], inputs)
+        demand_new(node, node.outputs[0], constants)
+        constants[node.outputs[0]] = _constant(node)
 
 
 def _demand_affordable(graph: Any) -> None:
@@ -75,6 +86,13 @@ def _demand_affordable(graph: Any) -> None:
     total = sum(map(bytes_of, (*graph.initializer, *constants)))
     if total > MOST_IN_ALL:
         raise UserError(f"the weights take {total:,} bytes: at most {MOST_IN_ALL:,} are taken")
+
+
+def _demand_once(what: str, names: Sequence[str]) -> None:
+    """Refuse `names` of tensors of which one is there twice; a message calls the tensors `what`."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise UserError(f"expected each tensor once, found '{twice[0]}' twice among the {what}")
 
 
 def _opset(model: Any) -> int:

@@ -39,7 +39,7 @@ class Tensor:
 
     @property
     def given(self) -> str | Array:
-        """What a parameter of a program is given: a constant's array, else the tensor's name."""
+        """A constant's array, or the name of another tensor, as a program's parameter is given."""
         return self.name if self.array is None else self.array
 
     def in_onnx_order(self, numbers: Array) -> Array:

@@ -259,6 +259,12 @@ def test_other_mistakes_are_told(tmp_path: Path) -> None:
     refused(model(twice, {"x": [2]}, ["y"], {}), "Relu 'b' makes 'y' again")
     itself = [make("Constant", [], ["c"], name="c", value_int=n) for n in (1, 2)]
     refused(model([*itself, *twice[:1]], {"x": [2]}, ["y"], {}), "Constant 'c' makes 'c' again")
+    refused(model([*itself[:1], *twice[:1]], {"x": [2], "c": [2]}, ["y"], {}), "'c' again")
+    weights, inputs = (model(twice[:1], {"x": [2]}, ["y"], {"w": np.ones(2)}) for _ in range(2))
+    weights.graph.initializer.append(weights.graph.initializer[0])
+    refused(weights, "'w' twice among the weights")
+    inputs.graph.input.append(inputs.graph.input[0])
+    refused(inputs, "'x' twice among the inputs")
     both = [make("Split", ["x"], ["y", "y"], name="s", axis=0)]
     refused(model(both, {"x": [2]}, ["y"], {}), "Split 's' makes 'y' again")
     refused(relu(opset=6), "opset 6: expected one from 7 to")
