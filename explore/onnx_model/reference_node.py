@@ -59,14 +59,19 @@ def computed(node: Node, version: int, given: Mapping[str, Array]) -> dict[str, 
     outputs = [name for name in node.outputs if name]
     results = [helper.make_empty_tensor_value_info(name) for name in outputs]
     graph = helper.make_graph([_proto(node, version)], "node", inputs, results)
-    whole = all(np.issubdtype(array.dtype, np.integer) for array in given.values())
+    if node.operator in ("Div", "Mod") and _has_whole_0(given[node.inputs[1]]):
+        raise UserError(f"{node.title} divides by 0")
     try:
-        with np.errstate(all="ignore", divide="raise" if whole else "ignore"), catch_warnings():
+        with np.errstate(all="ignore"), catch_warnings():
             simplefilter("ignore")  # such as that of the mean of nothing
             made = ReferenceEvaluator(graph, opsets={"": version}).run(None, dict(given))
         return {name: np.asarray(a) for name, a in zip(outputs, made, strict=True)}
     except Exception as error:  # whatever the reference meets in numbers that do not fit
         raise _cannot(node, error) from error
+
+
+def _has_whole_0(array: Array) -> bool:
+    return np.issubdtype(array.dtype, np.integer) and not array.all()
 
 
 def _cannot(node: Node, error: Exception) -> UserError:

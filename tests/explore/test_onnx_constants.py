@@ -253,6 +253,18 @@ IMAGES: dict[str, tuple[Any, dict[str, Array], int]] = {
         {"i": whole(RANDOM, 1, 3, 4, 5), "w": whole(RANDOM, 3, 2, 3, 2)},
         15,
     ),
+    "QLinearConv": (
+        make("QLinearConv", ["q", "s", "z", "p", "s", "z", "t", "z"], ["r"], pads=[1, 0, 0, 1]),
+        {
+            "q": RANDOM.integers(0, 256, (1, 3, 5, 7), np.uint8),
+            "p": RANDOM.integers(0, 256, (4, 3, 2, 3), np.uint8),
+            "s": real(0.5),
+            "t": real(300),
+            "z": np.array(99, np.uint8),
+        },
+        21,
+    ),
+    "Softplus": (make("Softplus", ["i"], ["c"]), {"i": 30 * whole(RANDOM, 3, 5)}, 15),
     "LRN": (make("LRN", ["i"], ["c"], size=1, alpha=0.0), {"i": whole(RANDOM, 1, 3, 4, 5)}, 15),
     "Softmax": (make("Softmax", ["i"], ["c"], axis=2), {"i": whole(RANDOM, 2, 3, 5)}, 9),
 }
@@ -261,12 +273,15 @@ IMAGES: dict[str, tuple[Any, dict[str, Array], int]] = {
 @pytest.mark.parametrize("operator", IMAGES)
 def test_what_the_reference_does_not_compute_right_is_a_layer_of_constants(operator: str) -> None:
     node, weights, opset = IMAGES[operator]
-    (right,) = expected(model([node], {}, ["c"], weights, opset), {})
+    nodes = [node]
+    if node.output == ["r"]:
+        nodes.append(make("DequantizeLinear", ["r", "t", "z"], ["c"]))
+    (right,) = expected(model(nodes, {}, ["c"], weights, opset), {})
     x = whole(RANDOM, *right.shape)
-    nodes = [node, make("Relu", ["c"], ["r"]), make("Add", ["r", "x"], ["y"])]
+    nodes += [make("Relu", ["c"], ["e"]), make("Add", ["e", "x"], ["y"])]
     made = model(nodes, {"x": x.shape}, ["y"], weights, opset)
     for layers in (layers_of(read_model(made)), layers_in_layouts(read_model(made))):
-        assert operator in {layer.operator for layer in layers.layers}
+        assert {operator, "Function"} & {layer.operator for layer in layers.layers}
         found = interpreted(layers, {"x": x})["y"]
         np.testing.assert_allclose(found, np.maximum(right, 0) + x, 1e-5, 1e-5)
 
@@ -376,6 +391,9 @@ WRONG: dict[str, tuple[Any, dict[str, Array]]] = {
     "an index beyond": (make("Gather", ["a", "n"], ["c"]), ONE | of_shapes(n=[5])),
     "a shape that does not fit": (make("Reshape", ["a", "n"], ["c"]), ONE | of_shapes(n=[2, 3])),
     "a whole number by 0": (make("Div", ["n", "n"], ["c"]), of_shapes(n=[0])),
+    "a whole remainder by 0": (
+        make("Mod", ["n", "m"], ["c"]), of_shapes(n=[3, 5], m=[2, 0])
+    ),
     "a step of 0": (make("Range", ["n", "n", "n"], ["c"]), {"n": np.array(0)}),
     "types that differ": (make("Mul", ["a", "n"], ["c"]), ONE | of_shapes(n=[5])),
     "shapes that differ": (make("Where", ["a", "a", "b"], ["c"]), ONE | {"b": np.ones(3)}),
