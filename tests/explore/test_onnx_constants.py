@@ -335,6 +335,10 @@ ONE = {"a": np.ones(1, np.float32)}
 IMAGE = {"i": np.ones((1, 1, 8, 8), np.float32), "w": np.ones((1, 1, 3, 3), np.float32)}
 LARGE: dict[str, tuple[Any, dict[str, Array]]] = {
     "Expand": (make("Expand", ["a", "n"], ["c"]), ONE | of_shapes(n=[1 << 20, 1 << 12])),
+    "Expand of nothing": (
+        make("Expand", ["a", "n"], ["c"]),
+        {"a": np.ones((1, 0), np.float32)} | of_shapes(n=[1 << 31, 1]),
+    ),
     "Tile": (make("Tile", ["a", "n"], ["c"]), ONE | of_shapes(n=[1 << 31])),
     "Pad": (make("Pad", ["a", "n"], ["c"]), ONE | of_shapes(n=[1 << 30, 1 << 30])),
     "Range": (
