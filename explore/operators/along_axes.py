@@ -1,7 +1,6 @@
 """Operators along an axis: softmax, reductions, and the normalisation of each channel by its
 neighbours."""
 
-from collections.abc import Callable
 from math import prod
 
 from explore.onnx_model.onnx_graph import Kind
@@ -51,8 +50,11 @@ def _nested(site: Site, f: str, axis: int, newer: bool) -> Step:
     rank = len(x.shape)
     if not newer and prod(x.shape[axis + 1 :]) > 1:
         inner = x.shape[axis:]
-        of: Callable[[str], str] = lambda e: shaped(f"{f}({flat(e, len(inner))})", inner)  # noqa: E731
-        return site.step(x.kind, under(axis, of, site.logical(0)))
+
+        def together(e: str) -> str:
+            return shaped(f"{f}({flat(e, len(inner))})", inner)
+
+        return site.step(x.kind, under(axis, together, site.logical(0)))
     order = (*(a for a in range(rank) if a != axis), axis)
     e = site.arranged(0, order)
     return site.step(x.kind, under(rank - 1, lambda line: f"{f}({line})", e), order)
