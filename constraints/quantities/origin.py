@@ -7,6 +7,7 @@ from ir.core.nodes import (
     AsScalar,
     AsVector,
     At,
+    Binary,
     Concat,
     Edge,
     Expr,
@@ -25,6 +26,7 @@ from ir.core.nodes import (
     Reduce,
     ReduceSeq,
     Reorder,
+    Select,
     SizeOf,
     Slide,
     Split,
@@ -32,11 +34,12 @@ from ir.core.nodes import (
     ToLocal,
     ToPrivate,
     Transpose,
+    Unary,
     Var,
     Zip,
 )
 from ir.core.size import show_size
-from ir.core.terms import once, variables
+from ir.core.terms import children, once, variables
 
 EDGES = {Edge.CLAMP: "pad_clamp", Edge.MIRROR: "pad_mirror", Edge.WRAP: "pad_wrap"}
 
@@ -85,7 +88,25 @@ def _brief(e: Expr, depth: int) -> str:
             return f"toPrivate({brief(a, depth)})"
         case Store(a):
             return f"store({brief(a, depth)})"
+        case Unary() | Binary() | Select():
+            return _operation(e, depth)
     return _view(e, depth)
+
+
+def _operation(e: Unary | Binary | Select, depth: int) -> str:
+    match e:
+        case Unary("neg", a):
+            return f"-{_operand(a, depth)}"
+        case Binary(op, a, b) if not op.isalpha():
+            return f"{_operand(a, depth)} {op} {_operand(b, depth)}"
+        case Unary(op, _) | Binary(op, _, _):
+            return f"{op}({', '.join(brief(x, depth) for x in children(e))})"
+    return f"select({', '.join(brief(x, depth) for x in children(e))})"
+
+
+def _operand(e: Expr, depth: int) -> str:
+    text = brief(e, depth)
+    return f"({text})" if " " in text and isinstance(e, Binary) else text
 
 
 def _view(e: Expr, depth: int) -> str:

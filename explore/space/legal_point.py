@@ -32,12 +32,15 @@ def lowered_at(
 
 
 def closed(program: Program, profile: Profile) -> tuple[Program, Values]:
-    """A lowered program, whose sums do not overflow, with legal values for its open sizes; and
+    """A lowered program, whose numbers do not overflow, with legal values for its open sizes; and
     these values."""
-    sums = no_overflow(program.body)
-    system = infer(program, profile, sums) if program.free else System((), sums)
+    fitting = no_overflow(program.body)
+    system = infer(program, profile, fitting) if program.free else System((), fitting)
     values = settled(system, {}, program.name)
-    return bound(program, values), values
+    found = bound(program, values)
+    if program.free:  # sums of as many terms as an open size says
+        settled(System((), no_overflow(found.body)), {}, program.name)
+    return found, values
 
 
 def settled(system: System, given: Mapping[str, int], of: str) -> Values:
