@@ -66,6 +66,8 @@ def write_bundle(
     entries = [_entry(n, r, plan) for n, (r, plan) in enumerate(zip(best, plans, strict=True))]
     options = Options.from_json(environment.options)
     program = BundledProgram(Source.of(environment).program(options), options.seed)
+    if not all(np.isfinite(out).all() for out in program.right.outputs):
+        raise UserError("a bundle compares finite results: this program has infinite ones, or NaN")
     allowed = largest_error(program.program, options.max_error)
     expected = b"".join(
         np.ascontiguousarray(out, np.float64).tobytes() for out in program.right.outputs

@@ -14,8 +14,8 @@ Doubles = NDArray[np.float64]
 
 
 def largest_difference(out: Array, right: Array) -> float:
-    """The largest distance between numbers at the same place of two arrays, by doubles; NaN if one
-    is NaN, and 0 if the arrays are empty."""
+    """The largest distance between numbers at the same place of two arrays, by doubles; 0 if the
+    arrays are empty."""
     return _over(differences(out, right), lambda d: np.abs(d, out=d).max(), np.max)
 
 
@@ -25,20 +25,27 @@ def norm_of_differences(out: Array, right: Array) -> float:
 
 
 def norm(xs: Array) -> float:
-    """The Euclidean norm of an array. Like all here it is computed without BLAS, whose threads stay
-    awake and disturb later timings."""
-    return float(np.sqrt(_over(_chunks(xs), _squared, np.sum)))
+    """The Euclidean norm of the finite numbers of an array. Like all here it is computed without
+    BLAS, whose threads stay awake and disturb later timings."""
+    return float(np.sqrt(_over(_chunks(xs), _finite_squared, np.sum)))
 
 
 def differences(out: Array, right: Array) -> Iterator[Doubles]:
     """The differences of two arrays as doubles, chunk by chunk; each chunk overwrites the one
-    before it."""
+    before it. Equal infinities, and two that are no numbers, differ by 0; a number that is finite
+    or none in one array alone differs infinitely."""
     if out.size != right.size:
         raise ValueError(f"expected {right.size} numbers, found {out.size}")
     flat = np.asarray(right).ravel()
     for place, chunk in enumerate(_chunks(out)):
         start = place * CHUNK
-        chunk -= flat[start : start + len(chunk)]
+        part = flat[start : start + len(chunk)]
+        alike = _alike(chunk, part)
+        with np.errstate(invalid="ignore"):
+            chunk -= part
+        if not np.isfinite(chunk).all():
+            chunk[~np.isfinite(chunk)] = np.inf
+            chunk[alike] = 0
         yield chunk
 
 
@@ -50,6 +57,19 @@ def _chunks(xs: Array) -> Iterator[Doubles]:
         chunk = room[: len(part)]
         np.copyto(chunk, part, casting="unsafe")
         yield chunk
+
+
+def _alike(chunk: Doubles, part: Array) -> Any:
+    """The mask of the places at which both arrays hold the same infinity, or both no number; False
+    where the first has only finite numbers."""
+    if np.isfinite(chunk).all():
+        return False
+    return (chunk == part) | (np.isnan(chunk) & np.isnan(part))
+
+
+def _finite_squared(chunk: Doubles) -> Any:
+    chunk[~np.isfinite(chunk)] = 0
+    return _squared(chunk)
 
 
 def _squared(chunk: Doubles) -> Any:

@@ -16,10 +16,19 @@ from ir.core.nodes import Binary, Expr, Lit, Program, Select, Unary
 from ir.core.number_types import narrow_real
 from ir.core.terms import over, subterms
 from ir.core.type_rules import COMPARISONS, type_of
-from ir.core.types import is_whole
+from ir.core.types import LARGEST, Scalar, is_whole
 from ir.errors import UserError
 from ir.meaning.conversions import FORMATS, Format
-from ir.meaning.inputs import Data, arrays_of, components, makes_whole_of_reals, random_inputs
+from ir.meaning.inputs import (
+    STORED,
+    Data,
+    arrays_of,
+    components,
+    makes_whole_of_reals,
+    parts_of,
+    random_inputs,
+    scalar_of,
+)
 from ir.meaning.interpret import evaluate
 
 Array = NDArray[Any]
@@ -82,7 +91,7 @@ class Reference:
         """The relative error of a variant's results for the random inputs; of several arrays, the
         largest."""
         made = zip(arrays_of(results), self.outputs, strict=True)
-        return float(np.max([relative_error(out, ref) for out, ref in made]))  # NaN if one is
+        return max(relative_error(out, ref) for out, ref in made)
 
 
 def demand_arrays(program: Program) -> Program:
@@ -116,13 +125,14 @@ def reference_for(
     of whole numbers. Two threads compute them, as NumPy's operations on large arrays take one core
     each."""
     if not whole_numbers_stay_whole(program.body):
-        return Reference(_outputs(program, inputs, np.float64))
+        return Reference(_held(program, _outputs(program, inputs, np.float64)))
     with ThreadPoolExecutor(2) as threads:
         real = threads.submit(_outputs, program, inputs, np.float64)
         parts = threads.submit(expected_parts, program, whole)
         single = threads.submit(_outputs, program, whole, np.float32)
     exact = parts.result()
-    return Reference(real.result(), exact if all(map(_is_exact, exact, single.result())) else None)
+    outputs = _held(program, real.result())
+    return Reference(outputs, exact if all(map(_is_exact, exact, single.result())) else None)
 
 
 def _is_exact(exact: Expected, single: Array) -> bool:
@@ -211,6 +221,22 @@ def _outputs(program: Program, inputs: Mapping[str, Array], dtype: type) -> tupl
     return arrays_of(evaluate(program, inputs, dtype))
 
 
+def _held(program: Program, outputs: tuple[Array, ...]) -> tuple[Array, ...]:
+    """The outputs of a program with infinities in place of what is beyond the largest number of
+    their types."""
+    types = [scalar_of(t) for _, t in parts_of(type_of(program.body))]
+    return tuple(map(_within, outputs, types))
+
+
+def _within(output: Array, kind: Scalar) -> Array:
+    most = LARGEST.get(kind.name)
+    if most is None or not (np.abs(output) > most).any():
+        return output
+    with np.errstate(over="ignore"):
+        beyond = np.isinf(output.astype(STORED[kind.name]).astype(np.float64))
+    return np.where(beyond, np.copysign(np.inf, output), output)
+
+
 def whole_numbers_stay_whole(e: Expr) -> bool:
     """True if e has only sums, products, maxima and whole literals, so that whole inputs give whole
     results."""
@@ -230,7 +256,9 @@ def _stays_whole(e: Expr) -> bool:
 
 
 def relative_error(out: Array, ref: Array) -> float:
-    """The relative error norm(out - ref) / norm(ref); norm(out) where the reference is zero."""
+    """The relative error norm(out - ref) / norm(ref); norm(out) where the reference is zero. Equal
+    infinities, and what is no number in both, are no error; in one of them alone an infinite
+    one."""
     return _relative(norm_of_differences(np.asarray(out), np.asarray(ref)), norm(ref))
 
 
@@ -239,4 +267,7 @@ def _relative(difference: float, scale: float) -> float:
 
 
 def _largest(xs: Array) -> float:
-    return float(np.abs(xs, dtype=np.float64).max(initial=0))
+    """The largest absolute number of an array, of those that are finite."""
+    sizes = np.abs(xs, dtype=np.float64)
+    most = float(sizes.max(initial=0))
+    return most if np.isfinite(most) else float(sizes[np.isfinite(sizes)].max(initial=0))

@@ -26,8 +26,8 @@ def test_the_error_of_a_tuple_is_the_largest_of_its_arrays() -> None:
     right = Reference((np.ones(4), np.full(4, 2.0)))
     assert right.error((np.ones(4), np.full(4, 2.5))) == 0.25
     assert right.error((np.full(4, 1.5), np.full(4, 2.0))) == 0.5
-    assert np.isnan(right.error((np.ones(4), np.full(4, np.nan))))
-    assert np.isnan(right.error((np.full(4, np.nan), np.full(4, 2.0))))
+    assert right.error((np.ones(4), np.full(4, np.nan))) == np.inf
+    assert right.error((np.full(4, np.nan), np.full(4, 2.0))) == np.inf
     assert right.alone is None
 
 
