@@ -1,5 +1,7 @@
 """The types of numbers in terms: a literal takes the scalar type of the operand that it meets."""
 
+from math import isinf
+
 from ir.core.nodes import Binary, Expr, Generate, Lam, Lit, MakeArray, MakeTuple, Map, Select, Unary
 from ir.core.type_rules import broadcasts, type_of
 from ir.core.types import (
@@ -63,10 +65,13 @@ def _retyped(value: float | int, found: Scalar, scalar: Scalar) -> Lit | None:
     """The number `value` of type `found` as a literal of type `scalar`; None if that type does not
     hold it.
 
-    An int becomes any type that it fits in, a float only a narrower real.
+    An int becomes any type that it fits in, a float only a narrower real; but what is infinite
+    becomes the largest or the least of whole numbers.
     """
     if scalar.name in RANGES:
         least, most = RANGES[scalar.name]
+        if isinf(value):
+            return Lit(most if value > 0 else least, scalar)
         return Lit(int(value), scalar) if found == INT and least <= value <= most else None
     fits = found == INT or (found == FLOAT and scalar in NARROW_REALS)
     return Lit(float(value), scalar) if fits else None

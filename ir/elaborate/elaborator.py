@@ -191,10 +191,22 @@ class Elaborator:
         return keep(kept, self.expr(e.body, inner))
 
     def binary(self, op: str, a: Argument, b: Argument, env: Env) -> Expr:
-        """The term a op b; a float literal becomes half or bfloat if the other operand is one."""
+        """The term a op b; a float literal becomes half or bfloat if the other operand is one, and
+        the larger or smaller of a number and a whole literal that its type holds is of that
+        type."""
         word = op if op in ("max", "min") else f"`{op}`"
         x, y = self.number(word, a, env), self.number(word, b, env)
+        if op in ("max", "min"):
+            x, y = self._alike(x, y, a), self._alike(y, x, b)
         return Binary(op, *self.met(x, y, a, b))
+
+    def _alike(self, x: Expr, other: Expr, a: Argument) -> Expr:
+        """The operand x, which was written as the argument a; if it is a whole literal without a
+        suffix, of the type of the numbers of `other`, if that type holds it."""
+        scalar = scalar_of(type_of(other))
+        if scalar is None or not isinstance(x, Lit) or x.scalar != INT or not self.is_weak(a):
+            return x
+        return cast(x, scalar) or x
 
     def select(self, c: Argument, a: Argument, b: Argument, env: Env) -> Expr:
         """The term select(c, a, b); tuples are chosen component by component."""

@@ -1,11 +1,22 @@
 """The elaboration of reductions: the function and the start of each get types that agree."""
 
 from collections.abc import Callable
+from math import isinf
 
-from ir.core.nodes import Expr, Lam
-from ir.core.number_types import cast, narrow_real, narrowed
+from ir.core.nodes import Expr, Lam, Lit
+from ir.core.number_types import cast, narrow_real, narrowed, only_scalar
 from ir.core.type_rules import type_of
-from ir.core.types import Array, Tuple, Type, equal, show_type
+from ir.core.types import (
+    INT,
+    LONG,
+    Array,
+    Tuple,
+    Type,
+    Vector,
+    equal,
+    is_whole,
+    show_type,
+)
 from ir.elaborate.environment import EACH
 from ir.elaborate.primitive_call import Call
 from ir.errors import UserError
@@ -25,6 +36,9 @@ def reduction(node: Callable[[Expr, Lam, Expr], Expr]) -> Callable[[Call], Expr]
             begun = cast(init, narrowed(start, narrow))
             if f is not None and begun is not None:
                 return node(begun, f, xs)
+        whole = _of_whole(c, init, t.elem)
+        if whole is not None:
+            return node(*whole, xs)
         f = _folding(c, start, t.elem)
         result = type_of(f.body)
         if equal(result, start):
@@ -40,6 +54,24 @@ def reduction(node: Callable[[Expr, Lam, Expr], Expr]) -> Callable[[Call], Expr]
         )
 
     return make
+
+
+def _of_whole(c: Call, init: Expr, elem: Type) -> tuple[Expr, Lam] | None:
+    """The start and the function of the reduction that c calls if it starts as `inf` or `-inf`, and
+    folds whole numbers: it starts as the largest or least number of their type."""
+    scalar = only_scalar(elem)
+    infinite = isinstance(init, Lit) and isinf(init.value) and c.elaborator.is_weak(c.args[0])
+    if not infinite or scalar is None or not is_whole(scalar):
+        return None
+    assert isinstance(init, Lit)
+    for kind in dict.fromkeys((scalar, INT, LONG)):
+        acc = Vector(kind, elem.width) if isinstance(elem, Vector) else kind
+        f = _try(c, acc, elem)
+        if f is not None:
+            begun = cast(init, kind)
+            assert begun is not None
+            return begun, f
+    return None
 
 
 def _folding(c: Call, acc: Type, elem: Type) -> Lam:
