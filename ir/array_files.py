@@ -35,7 +35,11 @@ def add_data(parser: argparse.ArgumentParser) -> None:
         help="the array of a parameter; for tuples an .npz with the arrays in order",
     )
     parser.add_argument(
-        "--random", metavar="SEED", type=_seed, help="seed of random whole numbers for other inputs"
+        "--random",
+        metavar="SEED",
+        type=_seed,
+        help="seed of random whole numbers for other inputs: from the whole range of whole types, "
+        "small ones of real types",
     )
     parser.add_argument(
         "--output",
@@ -57,7 +61,7 @@ def data_of(program: Program, options: argparse.Namespace) -> Mapping[str, Data]
     if options.random is not None:
         demand_few(program)
     demand_memory(program)
-    drawn = {} if options.random is None else random_inputs(program, options.random)
+    drawn = {} if options.random is None else random_inputs(program, options.random, small=False)
     given = {**drawn, **found}
     check_inputs(program, given)
     return given

@@ -173,18 +173,22 @@ def _check_range(name: str, t: Type, found: Numbers) -> None:
             )
 
 
-def random_inputs(program: Program, seed: int, integers: bool = True) -> dict[str, Data]:
+def random_inputs(
+    program: Program, seed: int, integers: bool = True, small: bool | None = None
+) -> dict[str, Data]:
     """Random inputs for a program, by parameter, the same for the same seed, rounded as a device
     would store them.
 
     If `integers`, whole numbers from -3 to 3 (from 0 for types without a sign), so that sums are
-    exact in any order; else reals spread evenly over -1 to 1, and for whole types any numbers of
-    their ranges. Where reals become whole numbers, bytes alone are drawn so: sums of larger ones
-    are rounded, not by all kernels in the same way, and might become other whole numbers.
+    exact in any order; else reals spread evenly over -1 to 1. Whole types get such `small` numbers,
+    too (if None: where reals do), or any numbers of their ranges. Where reals become whole numbers,
+    bytes alone are drawn so: sums of larger ones are rounded, not by all kernels in the same way,
+    and might become other whole numbers.
     """
     demand_few(program)
     rng = np.random.default_rng(seed)
-    widest = 0 if integers else 1 if makes_whole_of_reals(program) else 8
+    few = integers if small is None else small
+    widest = 0 if few else 1 if makes_whole_of_reals(program) else 8
     return {p.var.name: _draw(p.var.type, rng, integers, widest) for p in program.params}
 
 

@@ -119,7 +119,7 @@ def test_tuples_are_run_component_by_component(tmp_path: Path, session: Session)
     program.write_text(PAIRS.replace("half", "int"))
     assert main(["run", str(program), "--random", "3", "--output", str(out)]) == 0
     parsed = parse(program.read_text())
-    (b, a), y = evaluate(parsed, random_inputs(parsed, 3))
+    (b, a), y = evaluate(parsed, random_inputs(parsed, 3, small=False))
     with np.load(out) as found:
         kinds = [found[name].dtype for name in found.files]
         assert kinds == [np.int32, np.float32, np.float32]

@@ -76,6 +76,16 @@ def test_it_evaluates_given_and_random_inputs(program: Path, tmp_path: Path) -> 
     assert np.load(out).dtype == np.float32
 
 
+def test_random_inputs_of_whole_types_are_from_their_whole_range(tmp_path: Path) -> None:
+    path, out = tmp_path / "p.lift", tmp_path / "o.npz"
+    path.write_text("p(xs : [char]2000, ys : [int]2000, zs : [float]2000) = (xs, ys, zs)")
+    assert command("eval", path, "--output", out, "--random", "1").returncode == 0
+    xs, ys, zs = np.load(out).values()
+    assert (xs.min(), xs.max()) == (-128, 127)
+    assert (ys.min(), ys.max()) == (-(2**31), 2**31 - 1)
+    assert (zs.min(), zs.max()) == (-3, 3)
+
+
 def test_tuples_are_read_and_written_as_npz(tmp_path: Path) -> None:
     path, data, out = tmp_path / "p.lift", tmp_path / "d.npz", tmp_path / "o.npz"
     path.write_text("p(xs : [(float, int)]3) = (map((a, b) -> b, xs), map((a, b) -> a, xs))")
