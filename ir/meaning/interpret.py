@@ -191,7 +191,9 @@ def _eval(e: Expr, env: Env) -> Value:
             return found[i]
         case Let(p, a, body):
             return _eval(body, env.bind(p, each(force_small, _eval(a, env))))
-        case Store(a) | ToLocal(a, _) | ToPrivate(a):
+        case Store(a) | ToLocal(a, _):
+            return each(force_small, _kept(type_of(a), _eval(a, env), env))
+        case ToPrivate(a):
             return each(force_small, _eval(a, env))
         case Map(f, xs) | MapPar(_, _, f, xs) | MapSeq(f, xs, _):
             return _map(f, _eval(xs, env), env)
@@ -205,6 +207,18 @@ def _eval(e: Expr, env: Env) -> Value:
         case Reduce(init, f, xs) | ReduceSeq(init, f, xs, _):
             return _reduce(f, _eval(init, env), _eval(xs, env), env)
     return _view(e, env)
+
+
+def _kept(t: Type, value: Value, env: Env) -> Value:
+    """The value of the type t as it is kept in memory that several work-items see, in which halves
+    and bfloats have 16 bits."""
+    parts = components(t)
+    if parts is not None and isinstance(value, tuple):
+        return tuple(_kept(part, x, env) for part, x in zip(parts, value, strict=True))
+    scalar = None if parts is not None else scalar_of(t)
+    if scalar not in NARROW_REALS:
+        return value
+    return _unary(scalar.name, value, env)
 
 
 def _array(parts: tuple[Expr, ...], env: Env) -> Value:
