@@ -9,10 +9,17 @@ from random import Random
 import numpy as np
 import pytest
 
+from codegen.compile import generate
+from codegen.demand_proofs import demand_proofs
 from codegen.runtime.session import Session
-from ir.meaning.inputs import Numbers
+from constraints.devices import profile
+from explore.space.derive_form import points
+from explore.space.lowering import bound
+from ir.meaning.inputs import STORED, Numbers, any_numbers
 from ir.meaning.interpret import evaluate
 from ir.parse import parse
+from rewrites.families.all_families import form_named
+from rewrites.tuning.lower import lower
 from tests.support.families import LOWERING
 from tests.support.quantised import (
     ONNX_RESULT,
@@ -82,6 +89,44 @@ def test_random_convolutions_are_those_of_tflite(
         assert np.array_equal(found, right), (SEED, k)
         if k < 3:
             on_devices(sessions, case, text, family=r.choice(LOWERING), right=right, r=r)
+
+
+BY_INSTRUCTIONS = """
+conv(const weights : [[[[char]32]3]3]16, const biases : [int]16, image : [[[char]32]5]6) =
+  map2d(window -> map((kernel, bias) ->
+      let acc = reduce(bias, (acc, (x, w)) -> acc + x * w, zip(flatten(window), flatten(kernel)))
+      char_sat({result} - 3),
+    zip(weights, biases)), slide2d(3, 1, pad2d(1, 0, image)))
+"""
+
+
+@pytest.mark.parametrize("form", ["mma-ss-32 padded relaid", "arm-matrix-ss patch relaid"])
+@pytest.mark.parametrize("result", TFLITE)
+def test_convolutions_of_tflite_by_instructions(session: Session, result: str, form: str) -> None:
+    """With one scale for all channels, and an image whose zero point is 0."""
+    if "cl_khr_subgroup_shuffle" not in session.handle.extensions:
+        pytest.skip(f"{session.device.name} has neither the instruction nor shuffles")
+    r, rng = Random(f"{SEED} {result} {form}"), np.random.default_rng()
+    q, shift = r.randrange(2**30, 2**31), r.randrange(-12, -5)
+    text = result.replace("q, shift", f"{q}, {shift}")
+    program = parse(BY_INSTRUCTIONS.format(result=text))
+    inputs = {
+        "weights": any_numbers(STORED["char"], (16, 3, 3, 32), rng, 0.1),
+        "biases": rng.integers(-(2**16), 2**16, 16).astype(np.int32),
+        "image": any_numbers(STORED["char"], (6, 5, 32), rng, 0.1),
+    }
+    padded = np.pad(inputs["image"].astype(np.int64), ((1, 1), (1, 1), (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(0, 1))
+    sums = np.einsum("hwcrs,mrsc->hwm", windows, inputs["weights"].astype(np.int64))
+    scaled = np.vectorize(TFLITE[result])(sums + inputs["biases"], q, shift)
+    right = np.clip(scaled - 3, -128, 127)
+    assert np.array_equal(np.asarray(evaluate(program, inputs)), right), (SEED, q, shift)
+    low = lower(program, form_named(program, "matrix", form))
+    _, (point,) = points(low, profile("h200"), 1, seed=r.randrange(1 << 20))
+    made = generate(bound(low.program, point), max_work_group=1024)
+    demand_proofs(made)
+    out = session.build(made.plan, checking=True)(inputs)
+    assert np.array_equal(np.asarray(out), right), (SEED, q, shift)
 
 
 def test_requantisation_rounds_as_it_says_over_all_shifts() -> None:
