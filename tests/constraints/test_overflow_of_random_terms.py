@@ -10,39 +10,16 @@ import pytest
 
 from constraints.infer.overflow import no_overflow
 from constraints.relations.relations import Constraint, holds
-from ir.core.nodes import Expr, Program
-from ir.core.types import RANGES
-from ir.meaning.inputs import STORED, Numbers
+from ir.core.nodes import Expr
 from ir.meaning.interpret import evaluate
-from ir.parse import parse
-from tests.support.twin_terms import INPUTS, drawn
+from tests.support.twin_terms import drawn, extremes, program
 
 SEED = os.environ.get("SEED") or secrets.token_hex(4)
-PLACES, ROWS = 60, (1, 2, 5, 17)
+ROWS = (1, 2, 5, 17)
 
 
 def broken(e: Expr) -> list[Constraint]:
     return [c for c in no_overflow(e) if not holds(c.relation, {})]
-
-
-def program(text: str, n: int) -> Program:
-    """The program that computes the term `text` at each place, of numbers and of rows of n."""
-    params = (f"{k}0 : [{t}]{PLACES}, {k}1 : [[{t}]{n}]{PLACES}" for k, t in INPUTS.items())
-    names, rows = (f"{k}, {k}s" for k in INPUTS), (f"{k}0, {k}1" for k in INPUTS)
-    body = f"map(({', '.join(names)}) -> {text}, zip({', '.join(rows)}))"
-    return parse(f"f({', '.join(params)}) =\n  {body}")
-
-
-def extremes(r: Random, n: int) -> dict[str, Numbers]:
-    """Inputs of such a program: the least and largest numbers of each type, and a few others, alike
-    along some rows."""
-    rng, found = np.random.default_rng(r.randrange(2**32)), dict[str, Numbers]()
-    for name, t in INPUTS.items():
-        ends = np.array([*RANGES[t] * 2, 0, 1], STORED[t])
-        alike, mixed = rng.choice(ends, (PLACES, 1)), rng.choice(ends, (PLACES, n))
-        found[f"{name}0"] = rng.choice(ends, PLACES)
-        found[f"{name}1"] = np.where(rng.random((PLACES, 1)) < 0.5, alike, mixed)
-    return found
 
 
 def test_what_is_proved_of_random_terms_does_not_overflow() -> None:

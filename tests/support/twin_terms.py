@@ -7,7 +7,15 @@ import re
 from dataclasses import dataclass
 from random import Random
 
+import numpy as np
+
+from ir.core.nodes import Program
+from ir.core.types import RANGES
+from ir.meaning.inputs import STORED, Numbers
+from ir.parse import parse
+
 INPUTS = {"x": "char", "y": "uchar", "z": "short", "w": "ushort"}
+PLACES = 60
 NARROW = ("char", "uchar", "short", "ushort")
 SATURATING = ("char_sat", "uchar_sat", "short_sat", "ushort_sat")
 UNARY = ("(-{})", "abs({})", "({} >> 3)", "({} << 2)", "({} / 3)", "({} % 100)", "({} & 255)")
@@ -94,3 +102,23 @@ def _reduction(r: Random, depth: int, names: tuple[str, ...]) -> Twins:
 def named(text: str, old: str, new: str) -> str:
     """The text with `new` in place of the name `old`."""
     return re.sub(rf"\b{old}\b", new, text)
+
+
+def program(text: str, n: int) -> Program:
+    """The program that computes the term `text` at each place, of numbers and of rows of n."""
+    params = (f"{k}0 : [{t}]{PLACES}, {k}1 : [[{t}]{n}]{PLACES}" for k, t in INPUTS.items())
+    names, rows = (f"{k}, {k}s" for k in INPUTS), (f"{k}0, {k}1" for k in INPUTS)
+    body = f"map(({', '.join(names)}) -> {text}, zip({', '.join(rows)}))"
+    return parse(f"f({', '.join(params)}) =\n  {body}")
+
+
+def extremes(r: Random, n: int) -> dict[str, Numbers]:
+    """Inputs of such a program: the least and largest numbers of each type, and a few others, alike
+    along some rows."""
+    rng, found = np.random.default_rng(r.randrange(2**32)), dict[str, Numbers]()
+    for name, t in INPUTS.items():
+        ends = np.array([*RANGES[t] * 2, 0, 1], STORED[t])
+        alike, mixed = rng.choice(ends, (PLACES, 1)), rng.choice(ends, (PLACES, n))
+        found[f"{name}0"] = rng.choice(ends, PLACES)
+        found[f"{name}1"] = np.where(rng.random((PLACES, 1)) < 0.5, alike, mixed)
+    return found
