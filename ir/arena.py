@@ -97,7 +97,7 @@ def packed(arrays: Sequence[Life], sizes: Sequence[int], unit: int = ALIGNMENT) 
         return _arena(_resting(below, rooms), sizes)
     by_size = sorted(range(len(sizes)), key=lambda i: (-sizes[i], arrays[i].first, i))
     orders = (_in_levels(arrays), tuple(by_size), tuple(range(len(sizes))))
-    tried = (_arena(_first_fit(order, arrays, rooms), sizes) for order in orders)
+    tried = (_arena(first_fit(order, arrays, rooms), sizes) for order in orders)
     return min(tried, key=lambda arena: arena.bytes)
 
 
@@ -115,20 +115,26 @@ def _resting(below: Below, rooms: Sequence[int]) -> dict[int, int]:
     return offsets
 
 
-def _first_fit(
-    order: Sequence[int], arrays: Sequence[Life], rooms: Sequence[int]
-) -> dict[int, int]:
+def first_fit(order: Sequence[int], arrays: Sequence[Life], rooms: Sequence[int]) -> dict[int, int]:
     """The offset of each array, by its number, given the lives of the `arrays` and their rounded
     bytes (`rooms`). Arrays are placed in the order `order`, each as low as it can lie without
     overlapping an array that was placed before and lives at the same time."""
     offsets: dict[int, int] = {}
     for i in order:
-        start = 0
-        for j in sorted(offsets, key=lambda j: offsets[j]):
-            if arrays[i].meets(arrays[j]) and offsets[j] < start + rooms[i]:
-                start = max(start, offsets[j] + rooms[j])
-        offsets[i] = start
+        offsets[i] = lowest_place(i, offsets, arrays, rooms)
     return offsets
+
+
+def lowest_place(
+    i: int, offsets: Mapping[int, int], arrays: Sequence[Life], rooms: Sequence[int]
+) -> int:
+    """The lowest offset at which array i overlaps none that has one of these `offsets` and lives at
+    the same time; of all arrays, the lives and the rounded bytes (`rooms`) are given."""
+    start = 0
+    for j in sorted(offsets, key=lambda j: offsets[j]):
+        if arrays[i].meets(arrays[j]) and offsets[j] < start + rooms[i]:
+            start = max(start, offsets[j] + rooms[j])
+    return start
 
 
 def aligned(place: int, unit: int = ALIGNMENT) -> int:

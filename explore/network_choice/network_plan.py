@@ -8,24 +8,27 @@ from dataclasses import replace
 from codegen.plan import Buffer, Kernel, Plan, Role
 from explore.network_choice.layer_options import Option
 from explore.network_choice.layers_in_place import Overwriting, overwriting
+from explore.network_choice.tight_packing import peak, tight_packing
 from explore.network_graph.network_layers import Layer, Layers
 from explore.network_graph.tensor_lives import lives_of
 from explore.onnx_model.onnx_graph import SCALARS, Array
-from ir.arena import Life, aligned, packed
+from ir.arena import Life
 from ir.core.frozen import frozen
 
 
 @frozen
 class NetworkPlan:
     """The plan of a network: the contents of its constants by name, the name of the buffer that
-    holds each tensor (`tensors`), the lives of the arrays in the arena, the least bytes that any
-    arena could have (`bound`), and the number of the layer of each kernel (`layer_of`)."""
+    holds each tensor (`tensors`), the lives of the arrays in the arena, the most bytes of them that
+    live at once (`bound`), the bytes that their arena is proved to have at least (`least`), and the
+    number of the layer of each kernel (`layer_of`)."""
 
     plan: Plan
     constants: Mapping[str, Array]
     tensors: Mapping[str, str]
     lives: Mapping[str, Life]  # of the arrays in the arena, in launches
     bound: int
+    least: int
     layer_of: tuple[int, ...]  # of each kernel that runs
 
     @property
@@ -121,7 +124,8 @@ class _Assembly:
         runs = [k for k in self.kernels if not k.prepack]
         lives = _lives(runs, self.buffers)
         sizes = [self.buffers[name].bytes for name in lives]
-        arena = packed(list(lives.values()), sizes)
+        packing = tight_packing(list(lives.values()), sizes)
+        arena, least = packing.arena, packing.least
         for name, offset in zip(lives, arena.offsets, strict=True):
             self.buffers[name] = replace(self.buffers[name], offset=offset)
         read = {name for kernel in runs for name in kernel.arguments}
@@ -136,7 +140,7 @@ class _Assembly:
             n for n, k in zip(self.layer_of, self.kernels, strict=True) if not k.prepack
         )
         bound = peak(list(lives.values()), sizes)
-        return NetworkPlan(plan, self.constants, self.names, lives, bound, layer_of)
+        return NetworkPlan(plan, self.constants, self.names, lives, bound, least, layer_of)
 
     def _ordered(self) -> tuple[Buffer, ...]:
         """The buffers; those of the network's results come last, in the order of the results."""
@@ -154,21 +158,6 @@ def _lives(runs: Sequence[Kernel], buffers: Mapping[str, Buffer]) -> dict[str, L
                 first = found[name].first if name in found else number
                 found[name] = Life(first, number)
     return found
-
-
-def peak(lives: Sequence[Life], sizes: Sequence[int]) -> int:
-    """The most bytes that live at once, of arrays with these lives and sizes: no arena is smaller.
-    All but one of those that live together begin at a multiple of the alignment."""
-    most = 0
-    for life in lives:
-        at = [
-            n
-            for other, n in zip(lives, sizes, strict=True)
-            if other.first <= life.first <= other.last
-        ]
-        slack = max(aligned(n) - n for n in at)
-        most = max(most, sum(map(aligned, at)) - slack)
-    return most
 
 
 def _plain(name: str) -> str:

@@ -37,7 +37,7 @@ def memory_picture(layers: Layers, plan: NetworkPlan) -> str:
                 f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{max(h, 0.5):.1f}" '
                 f'fill="{kinds[of]}"><title>{escape(told)}</title></rect>'
             )
-    bound = HIGH * (1 - plan.bound / size)
+    bound = HIGH * (1 - plan.least / size)
     line = (
         f'<path class="bound" d="M{LEFT} {bound:.1f}h{WIDE}"/>'
         f'<text x="{LEFT + 4}" y="{bound + 12:.1f}">the least that any arena has</text>'

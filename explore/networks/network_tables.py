@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from explore.network_choice.choose_options import Choice
 from explore.network_choice.layer_options import Option
+from explore.network_choice.network_plan import NetworkPlan
 from explore.network_graph.arranged_layers import copies_of
 from explore.network_graph.network_layers import Layers
 from explore.operators.layouts import Layout
@@ -68,23 +69,29 @@ def proved(choice: Choice) -> str:
 
 def memory_lines(choice: Choice) -> list[str]:
     """Lines on the time and memory that a choice takes: its bytes, its arena compared with the
-    arena's bound, and the machine's pace if it was slow."""
-    arena, bound = choice.plan.plan.workspace_bytes, choice.plan.bound
+    least that is proved for it, and the machine's pace if it was slow."""
     slow = [option.slowdown for option in choice.options if option.slowdown > 1]
     pace = (
         f"{counted(len(slow), 'layer')} measured on a machine up to "
         f"{slower_words(max(slow, default=1))} times slower than usual; "
         "all times are taken to its usual pace"
     )
-    over = "as small as it can be" if arena == bound else f"{arena - bound:,} bytes over its bound"
     guess = "" if all(o.measured for o in choice.options) else " (estimated, not measured)"
     return [
         f"{show_time(choice.time_ns)}{guess}, {choice.memory_bytes:,} bytes "
         f"({show_bytes(choice.memory_bytes)}); {proved(choice)}",
-        f"arena {arena:,} bytes, {over}",
+        f"arena {choice.plan.plan.workspace_bytes:,} bytes, {_least_arena(choice.plan)}",
         *_layout_line(choice.layers),
         *([pace] if slow else []),
     ]
+
+
+def _least_arena(plan: NetworkPlan) -> str:
+    """Words on how close a plan's arena is proved to be to the least."""
+    arena, over = plan.plan.workspace_bytes, plan.plan.workspace_bytes - plan.bound
+    if arena > plan.least:
+        return f"at most {arena - plan.least:,} bytes over the least that it can be"
+    return "as small as it can be" + (f", {over:,} bytes over what lives at once" if over else "")
 
 
 def _layout_line(layers: Layers) -> list[str]:
