@@ -7,16 +7,17 @@ budget."""
 
 # key: l number of a layer
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from math import ceil, inf
 
+from explore.network_choice.arena_demands import Chosen, demand_of, demand_of_all
 from explore.network_choice.find_options import Options
 from explore.network_choice.layer_options import Option
 from explore.network_choice.layers_in_parts import Offer, Offers, offers_of, without_copies
 from explore.network_choice.live_bytes import LiveTensors
 from explore.network_choice.network_plan import NetworkPlan, assembled
-from explore.network_choice.programme import Programme, Solution
+from explore.network_choice.programme import LEEWAY, Demand, Programme, Solution
 from explore.network_graph.arranged_layers import arranged
 from explore.network_graph.layer_layouts import CHANGE
 from explore.network_graph.network_layers import Change, Layers
@@ -25,7 +26,7 @@ from explore.options.units import show_bytes
 from ir.core.frozen import frozen
 from ir.errors import UserError
 
-TRIES = 8  # budgets that are asked for, where the arena cannot be as small as its bound
+TRIES = 60  # solutions that are tried, where the arena cannot be as small as its bound
 
 
 @frozen
@@ -49,10 +50,28 @@ class Choice:
 
 
 @frozen
+class Least:
+    """The choice of least memory that is found, and the bytes that any choice is proved to take."""
+
+    choice: Choice
+    proved: int
+
+
+@dataclass(slots=True)
+class Learned:
+    """The facts that were learned by solving a network's programme: the demands that arenas make,
+    and the choice of least memory (None: it was not asked for yet)."""
+
+    demands: list[Demand] = field(default_factory=list)
+    least: Least | None = None
+
+
+@frozen
 class Chooser:
-    """The 0-1 programme of a network, and the choices that it makes."""
+    """The 0-1 programme of a network, the choices that it makes, and what was learned from them."""
 
     programme: Programme
+    learned: Learned = field(default_factory=Learned)
 
     @staticmethod
     def of(layers: Layers, options: Options) -> "Chooser":
@@ -82,31 +101,50 @@ class Chooser:
     def fastest(self) -> Choice:
         """The fastest choice of all, without a budget."""
         if self.programme.changes:
-            return self._choice(self._solved(math.inf))
+            return self._choice(self._solved(inf))
         fastest = [min(each, key=lambda o: (o.time_ns, o.kept_bytes)) for each in self.options]
         return self._choice_of(self._numbers(fastest))
 
     def within(self, budget: int) -> Choice:
-        """The fastest choice whose plan takes at most `budget` bytes; if there is none, a UserError
-        says what the least is.
+        """The fastest choice whose plan takes at most `budget` bytes; if none is found, a UserError
+        says what the least is."""
+        choice, fastest = self._fastest_within(budget)
+        if choice is None and self.least().memory_bytes <= budget:
+            choice = self.least()
+        if choice is None:
+            raise UserError(self._too_little(budget))
+        return replace(choice, gap=max(0.0, 1 - fastest / choice.time_ns))
 
-        The programme decides by the arena's bound. If a choice's arena is larger than that, so that
-        its plan takes too many bytes, the programme is solved again for a smaller budget.
+    def _fastest_within(self, budget: int) -> tuple[Choice | None, float]:
+        """The fastest choice whose plan takes at most `budget` bytes, None if none is found; and
+        the least time that any such choice is proved to take.
+
+        The programme decides by what lives at once. Where a choice's arena cannot be as small as
+        that, so that its plan takes too many bytes, the programme is told so and solved again. What
+        it is told is proved, unless an arena's least is not known. Then that choice is left out,
+        and later solutions prove nothing.
         """
-        asked, bound = budget, 0.0
+        fastest, guesses = 0.0, list[Demand]()
         for _ in range(TRIES):
-            solution = self.programme.solved(asked)
+            solution = self.programme.solved(budget, [*self.learned.demands, *guesses])
             if solution is None:
                 break
             choice = self._choice(solution)
-            bound = bound or choice.time_ns * (1 - choice.gap)  # nothing within it is faster
+            if not guesses:
+                fastest = choice.time_ns * (1 - choice.gap)
             if choice.memory_bytes <= budget:
-                return replace(choice, gap=1 - bound / choice.time_ns)
-            asked -= choice.memory_bytes - budget
-        least = self.least()
-        if least.memory_bytes <= budget:
-            return replace(least, gap=1 - bound / least.time_ns)
-        raise UserError(self._too_little(budget))
+                return choice, fastest
+            self._learn(solution, choice, budget - _outside_arena(choice), guesses)
+        return None, fastest
+
+    def _learn(self, solution: Solution, choice: Choice, room: int, guesses: list[Demand]) -> None:
+        """Add to the demands that are known one that excludes a choice whose arena is not within
+        `room` bytes; to `guesses` if that is not proved."""
+        chosen = Chosen(self.programme, solution, choice.layers, choice.plan)
+        if choice.plan.least > room:
+            self.learned.demands.append(demand_of(chosen))
+        else:
+            guesses.append(demand_of_all(chosen, choice.plan.plan.workspace_bytes))
 
     def _solved(self, budget: float | None) -> Solution:
         """The solution within a budget that is known to be feasible."""
@@ -137,11 +175,33 @@ class Chooser:
         return Choice(layers, tuple(options), assembled(layers, options), gap)
 
     def least(self) -> Choice:
-        """The choice of least memory; of several, the fastest."""
-        least = self._choice(self._solved(None))
-        faster = self.programme.solved(least.memory_bytes)
-        other = least if faster is None else self._choice(faster)
-        return other if other.memory_bytes <= least.memory_bytes else least
+        """The choice of least memory that is found; of several, the fastest."""
+        return self.least_proved().choice
+
+    def least_proved(self) -> Least:
+        """The choice of least memory that is found, and the bytes that are proved for any."""
+        if self.learned.least is None:
+            found = self._smallest()
+            faster, _ = self._fastest_within(found.choice.memory_bytes)
+            self.learned.least = found if faster is None else replace(found, choice=faster)
+        return self.learned.least
+
+    def _smallest(self) -> Least:
+        """A choice of least memory, found as the fastest within a budget is."""
+        proved, best, guesses = 0, list[Choice](), list[Demand]()
+        for _ in range(TRIES):
+            solution = self.programme.solved(None, [*self.learned.demands, *guesses])
+            if solution is None:
+                break
+            choice = self._choice(solution)
+            best = [min([*best, choice], key=lambda c: c.memory_bytes)]
+            reached = ceil(solution.least - LEEWAY)
+            if not guesses:
+                proved = reached
+            if best[0].memory_bytes <= reached:
+                break
+            self._learn(solution, choice, reached - _outside_arena(choice), guesses)
+        return Least(best[0], min(proved, best[0].memory_bytes))
 
     def greedy(self, budget: int) -> Choice | None:
         """The choice that people make by hand: each layer in turn takes its fastest option that
@@ -159,7 +219,7 @@ class Chooser:
                 if self.bytes_of(tried) <= budget:
                     chosen = tried
                     break
-        return self._choice_of(self._numbers(chosen), gap=math.inf)
+        return self._choice_of(self._numbers(chosen), gap=inf)
 
     def _plain(self) -> "Chooser":
         """The chooser of the same network in which each tensor lies in its usual layout."""
@@ -207,8 +267,9 @@ class Chooser:
 
     def _too_little(self, budget: int) -> str:
         """The message that a budget is too small: what the least is, and what makes it."""
-        least = self.least()
-        layers, live = least.layers, LiveTensors.of(least.layers)
+        found = self.least_proved()
+        least, layers = found.choice, found.choice.layers
+        live = LiveTensors.of(layers)
         worst = [
             live.moment(layers, l, Offer(layer, option))
             for l, (layer, option) in enumerate(zip(layers.layers, least.options, strict=True))
@@ -219,12 +280,28 @@ class Chooser:
         told = ", ".join(f"{name} {show_bytes(size)}" for name, size in arrays)
         kept = sum(o.kept_bytes for o in least.options)
         return (
-            f"no choice takes at most {show_bytes(budget)}: the least is "
-            f"{show_bytes(least.memory_bytes)} ({least.memory_bytes:,} bytes), of which weights "
+            f"{_least_words(found, budget)}, of which weights "
             f"stay for good with {show_bytes(kept)}, inputs and results with "
             f"{show_bytes(live.outside)}; most lives at layer '{layer.title}' "
             f"({layer.operator}): {told}"
         )
+
+
+def _least_words(found: Least, budget: int) -> str:
+    """Words on a budget for which no choice was found, and on the least that was found."""
+    least = found.choice.memory_bytes
+    size = f"{show_bytes(least)} ({least:,} bytes)"
+    if found.proved >= least:
+        return f"no choice takes at most {show_bytes(budget)}: the least is {size}"
+    none = "no choice takes" if budget < found.proved else "no choice was found that takes"
+    return (
+        f"{none} at most {show_bytes(budget)}: every choice takes at least {found.proved:,} bytes, "
+        f"and the least that was found is {size}"
+    )
+
+
+def _outside_arena(choice: Choice) -> int:
+    return choice.memory_bytes - choice.plan.plan.workspace_bytes
 
 
 def _lies(offer: Offer, usual: Mapping[str, Layout]) -> bool:

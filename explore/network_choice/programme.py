@@ -7,19 +7,20 @@ layer's worst moment, or when a copy is made."""
 
 # key: l number of a layer, o of one of its offers, t tensor, k number of a tensor's reader
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from explore.network_choice.layer_options import Option
 from explore.network_choice.layers_in_parts import Offer, Offers
 from explore.network_choice.layers_in_place import overwriting
 from explore.network_choice.live_bytes import LiveTensors, Moment
-from explore.network_choice.zero_one import Term, ZeroOne
+from explore.network_choice.zero_one import Solved, Term, ZeroOne
 from explore.network_graph.network_layers import Change, Layers
 from explore.operators.layouts import Layout
 from ir.arena import Life
 from ir.core.frozen import frozen
 
 UNIT = 1024.0  # bytes: what the solver counts in
+LEEWAY = 0.5  # bytes: more than the solver's tolerance, less than any difference
 ARENA = "arena"
 
 Changes = Mapping[Change, Sequence[Option]]
@@ -61,13 +62,25 @@ class More:
 
 
 @frozen
+class Demand:
+    """The demand that the arena has at least so many bytes where the sum of these `terms` is as
+    large as it can be, which is `count`: where a choice agrees with another one in some layers."""
+
+    terms: tuple[Term, ...]
+    count: float
+    bytes: int
+
+
+@frozen
 class Solution:
     """A solved choice: the number of each layer's offer, the options that make copies of tensors in
-    other layouts, and the share of its cost by which another choice might be better."""
+    other layouts, the share of its cost by which another choice might be better, and the least that
+    the cost is proved to be: bytes, or time in shares of the longest layer's."""
 
     numbers: tuple[int, ...]
     copies: Mapping[Change, Option]
     gap: float
+    least: float
 
 
 @frozen
@@ -123,14 +136,16 @@ class Programme:
         left = {change: found for change, found in changes.items() if change.tensor in names}
         return Programme(layers, offers, moments, live, left, tensors)
 
-    def solved(self, budget: float | None) -> Solution | None:
-        """The choice of least time within a budget in bytes, or, for None, that of least memory;
-        None if no choice is within the budget."""
+    def solved(self, budget: float | None, demands: Sequence[Demand] = ()) -> Solution | None:
+        """The choice of least time within a budget in bytes, or, for None, that of least memory, in
+        either case one that meets these demands; None if no choice is within the budget."""
         z = ZeroOne()
         self._name_unknowns(z)
         for t in self.tensors:
             self._lay_out(z, t)
         self._fit(z)
+        for demand in demands:
+            _demand(z, demand)
         kept = [(name, o.kept_bytes / UNIT) for name, o in self._options()]
         times = [(name, o.time_ns) for name, o in self._options()]
         longest = max(time for _, time in times)
@@ -138,11 +153,13 @@ class Programme:
         if budget is None:
             cost = [*kept, (ARENA, 1.0)]
         else:
-            z.row([*kept, (ARENA, 1.0)], high=(budget - self.live.outside) / UNIT)
+            inside = budget - self.live.outside
+            z.row([*kept, (ARENA, 1.0)], high=(inside + LEEWAY) / UNIT)
         found = z.solved(cost)
-        return None if found is None else self._solution(*found)
+        return None if found is None else self._solution(found, budget is None)
 
-    def _solution(self, values: Mapping[Hashable, float], gap: float) -> Solution:
+    def _solution(self, solved: Solved, in_bytes: bool) -> Solution:
+        values = solved.values
         numbers = [0] * len(self.offers)
         copies: dict[Change, Option] = {}
         for name, option in self._options():
@@ -151,7 +168,8 @@ class Programme:
                     numbers[l] = o
                 case Copies(change) if values[name] > 0.5:
                     copies[change] = option
-        return Solution(tuple(numbers), copies, gap)
+        least = solved.least * UNIT + self.live.outside if in_bytes else solved.least
+        return Solution(tuple(numbers), copies, solved.gap, least)
 
     def _options(self) -> Iterator[tuple[Has | Copies, Option]]:
         """Every option that may be chosen, with the name of its unknown."""
@@ -269,6 +287,12 @@ def _whole(layers: Layers, live: LiveTensors, l: int, offer: Offer, name: str) -
         return False
     lives = {t: life for t, life in live.lives.items() if t == way.output}
     return overwriting(layers, lives | {name: Life(-1, l)}, l, way, plan) is None
+
+
+def _demand(z: ZeroOne, demand: Demand) -> None:
+    need = demand.bytes / UNIT
+    terms = [(name, factor * need) for name, factor in demand.terms]
+    z.row([*terms, (ARENA, -1.0)], high=need * (demand.count - 1))
 
 
 def _minus(terms: Sequence[Term]) -> list[Term]:

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ir.core.frozen import frozen
 from ir.errors import UserError
 
 TIME_LIMIT = 60.0  # seconds that the solver may take
@@ -10,6 +11,16 @@ LIMIT_REACHED = 1  # the status of SciPy's solver, where that was too little
 
 Term = tuple[Hashable, float]
 """An unknown, by its name, and its factor."""
+
+
+@frozen
+class Solved:
+    """The solution of a 0-1 programme: the values of its unknowns by name, the least that its cost
+    is proved to be, and the share of its cost by which other values might still be better."""
+
+    values: Mapping[Hashable, float]
+    least: float
+    gap: float
 
 
 @dataclass(slots=True)
@@ -43,10 +54,9 @@ class ZeroOne:
         self.low.append(low)
         self.high.append(high)
 
-    def solved(self, cost: Iterable[Term]) -> tuple[Mapping[Hashable, float], float] | None:
-        """The unknowns' values for which the sum of the terms `cost` is least, by name, and the
-        share of it by which other values might still be better; None if no values fit. A UserError
-        if the solver had too little time to tell."""
+    def solved(self, cost: Iterable[Term]) -> Solved | None:
+        """The solution for which the sum of the terms `cost` is least; None if no values fit. A
+        UserError if the solver had too little time to tell."""
         import numpy as np  # slow to import, as is SciPy
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import csr_array
@@ -70,4 +80,5 @@ class ZeroOne:
         if found.x is None:
             return None
         values = {name: float(found.x[place]) for name, place in self.places.items()}
-        return values, float(found.mip_gap or 0.0)
+        least = found.fun if found.mip_dual_bound is None else found.mip_dual_bound
+        return Solved(values, float(least), float(found.mip_gap or 0.0))

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from codegen.plan import Buffer, Role
 from codegen.runtime.session import Device, Session
 from explore.network_choice.choose_options import Choice, Chooser
 from explore.network_choice.find_options import Options, estimated
+from explore.network_choice.layer_options import Option
 from explore.network_graph.arranged_layers import arranged, copies_of
 from explore.network_graph.interpret_network import interpreted
 from explore.network_graph.layer_layouts import layers_in_layouts
@@ -22,6 +24,7 @@ from explore.networks.open_network import network
 from explore.onnx_model.read_model import read_model
 from explore.operators.layouts import Layout
 from explore.run.target import target_of
+from ir.errors import UserError
 from tests.support.onnx_models import Array, classifier, expected, model, whole
 
 Found = tuple[object, Layers, Options]
@@ -162,8 +165,21 @@ def test_the_usual_layouts_are_those_of_a_network_without_others() -> None:
 
 
 def drawn(options: Options, random: np.random.Generator) -> Options:
-    """The options, a single one of each program, with random times."""
-    return [[replace(each[0], time_ns=float(random.integers(1, 20)))] for each in options]
+    """The options, a single one of each program, with random times, and half of them with a
+    temporary of random size."""
+    return [
+        [replace(_more(each[0], random), time_ns=float(random.integers(1, 20)))] for each in options
+    ]
+
+
+def _more(option: Option, random: np.random.Generator) -> Option:
+    plan, size = option.plan, 4 * int(random.choice((0, 0, 128, 200, 2048)))
+    if not size:
+        return option
+    scratch = Buffer("scratch", "float", (size // 4,), size, Role.TEMPORARY, 0)
+    last = replace(plan.kernels[-1], arguments=(*plan.kernels[-1].arguments, "scratch"))
+    kernels = (*plan.kernels[:-1], last)
+    return replace(option, plan=replace(plan, kernels=kernels, buffers=(*plan.buffers, scratch)))
 
 
 def every_choice(chooser: Chooser) -> list[tuple[float, int]]:
@@ -186,14 +202,15 @@ def test_the_choice_of_layouts_is_the_best_of_all(small: Found) -> None:
     chooser = Chooser.of(layers, drawn(options, random))
     every = every_choice(chooser)
     assert chooser.fastest().time_ns == min(time for time, _ in every)
-    assert chooser.least().memory_bytes == min(size for _, size in every)
+    least = min(size for _, size in every)
+    assert chooser.least().memory_bytes == chooser.least_proved().proved == least
     for budget in sorted({size for _, size in every}):
         choice = chooser.within(budget)
-        best = min(time for time, size in every if size <= budget)
         assert choice.memory_bytes <= budget
-        assert best <= choice.time_ns
-        assert choice.time_ns * (1 - choice.gap) <= best * (1 + 1e-9)
-        assert choice.gap > 0 or choice.time_ns == pytest.approx(best)
+        assert choice.time_ns == min(time for time, size in every if size <= budget)
+        assert choice.gap == pytest.approx(0.0, abs=1e-9)
+    with pytest.raises(UserError, match=rf"the least is .*\({least:,} bytes\)"):
+        chooser.within(least - 1)
 
 
 def ran(choice: Choice, session: Session, x: Array) -> Array:
