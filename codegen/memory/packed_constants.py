@@ -41,6 +41,18 @@ def packing_steps(plan: Plan) -> list[PackingStep]:
     return sorted(steps, key=lambda step: -sum(sizes[name] for name in step.constants))
 
 
+def preparation_bytes(plan: Plan) -> int:
+    """The most bytes of buffers that live while a plan's constants are packed, step by step; its
+    other buffers are allocated later."""
+    sizes = {b.name: b.bytes for b in plan.buffers}
+    living, most = set[str](), 0
+    for step in packing_steps(plan):
+        living |= {*step.constants, *(a for n in step.kernels for a in plan.kernels[n].arguments)}
+        most = max(most, sum(sizes[name] for name in living))
+        living -= {*step.free}
+    return most
+
+
 def packed_ahead(plan: Plan) -> Plan:
     """The plan without the kernels that pack: what they make are constants, given packed, and
     constants that only they read are gone."""

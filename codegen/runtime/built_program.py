@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.memory.packed_constants import packing_steps
+from codegen.memory.packed_constants import PackingStep, packing_steps
 from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime import buffer_arrays as arrays
 from codegen.runtime.buffer_arrays import Array
@@ -268,6 +268,12 @@ class Program:
         it runs."""
         return self._memory.allocated_bytes
 
+    @property
+    def peak_bytes(self) -> int:
+        """The most bytes of device memory that the buffers took at any time, also while constants
+        were packed."""
+        return self._memory.peak_bytes
+
     def release(self) -> None:
         """Give the device's memory back; the next call allocates again."""
         self._recorded.clear()
@@ -306,27 +312,48 @@ class Program:
         one, too."""
         if self._ready:
             return
-        arrays.require(arrays.names(self.plan, Role.CONST), self._constants, "constants")
-        took = 0
-        for step in packing_steps(self.plan):
-            for name in step.constants:
-                self._queue.write(self._memory.view(name), self._constants[name])
-                if not self._held:
-                    del self._constants[name]
-            took += sum(self._queue.device_ns(self._run({}, self.checking, step.kernels)))
-            for name in step.free:
-                self._memory.free(name)
+        took = sum(self._prepared(step) for step in self._steps())
         self.prepack_ns = float(took)
         self._ready = True
+
+    def _steps(self) -> list[PackingStep]:
+        arrays.require(arrays.names(self.plan, Role.CONST), self._constants, "constants")
+        return packing_steps(self.plan)
+
+    def _prepared(self, step: PackingStep) -> int:
+        """Put the constants of a step on the device and pack them; returns the device's time."""
+        for name in step.constants:
+            self._queue.write(self._memory.view(name), self._constants[name])
+            if not self._held:
+                del self._constants[name]
+        took = sum(self._queue.device_ns(self._run({}, self.checking, step.kernels)))
+        for name in step.free:
+            self._memory.free(name)
+        return took
 
     def packed(self) -> dict[str, Array]:
         """The constants as kernels read them at each inference, packed or as they were given, by
         the names of their buffers."""
         self._prepare()
+        return {name: self._result(self._buffers[name]) for name in self._kept()}
+
+    def packed_in_turn(self) -> dict[str, Array]:
+        """The constants as `packed` gives them. Those of each step are read back and freed before
+        the next, so that the device never holds more than those of one step; the next call of the
+        program needs constants again."""
+        found, kept = dict[str, Array](), set(self._kept())
+        for step in self._steps():
+            self._prepared(step)
+            for name in kept & self._memory.cells.keys():
+                found[name] = self._result(self._buffers[name])
+                self._memory.free(name)
+        return {name: found[name] for name in self._kept()}
+
+    def _kept(self) -> list[str]:
+        """The names of the buffers of constants that kernels read at each inference."""
         read = {n for k in self.plan.kernels if not k.prepack for n in k.arguments}
         kept = (Role.CONST, Role.PACKED)
-        names = [b for b in self.plan.buffers if b.role in kept and b.name in read]
-        return {b.name: self._result(b) for b in names}
+        return [b.name for b in self.plan.buffers if b.role in kept and b.name in read]
 
     def _numbers(self, prepack: bool) -> list[int]:
         """The numbers of the plan's kernels that pack, or of those that run at each inference."""

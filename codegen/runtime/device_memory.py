@@ -53,6 +53,7 @@ class DeviceMemory:
         temporaries share bytes."""
         self._queue = queue
         self.cells: dict[str, Cell] = {}
+        self.peak_bytes = 0  # the most that was held at any time
         self._parts: list[Any] = []  # of the arena, in the order in which they were made
         _demand_alignment(queue, plan)
         self._buffers = {buffer.name: buffer for buffer in plan.buffers}
@@ -74,6 +75,7 @@ class DeviceMemory:
         if name not in self.cells:
             buffer, place = self._buffers[name], self._places.get(name)
             self.cells[name] = self._alone(buffer) if place is None else self._within(buffer, place)
+            self.peak_bytes = max(self.peak_bytes, self.allocated_bytes)
         return self.cells[name]
 
     @property

@@ -73,7 +73,7 @@ class _Assembly:
                 names[b.name] = self._made(layer.output, over)
             else:
                 names[b.name] = self._own(f"{_plain(layer.title)}_{b.name}", b)
-            if b.role is Role.CONST:
+            if b.role is Role.CONST and b.name in layer.constants:
                 self.constants[names[b.name]] = layer.constants[b.name].reshape(b.shape)
         for n, given_kernel in enumerate(plan.kernels):
             kernel = given_kernel if over is None else over.kernels.get(n, given_kernel)

@@ -1,11 +1,13 @@
 """A network on a device: called on arrays, it gives what the model computes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from codegen.plan import Role
+from codegen.memory.packed_constants import packed_ahead
+from codegen.plan import Plan, Role
 from codegen.runtime.built_program import Program as Built
 from codegen.runtime.session import Session
 from explore.network_choice.layer_options import Option
@@ -19,7 +21,8 @@ from ir.errors import UserError
 
 @frozen
 class Network:
-    """A network built for a device, with one variant for each of its layers."""
+    """A network built for a device, with one variant for each of its layers. Its constants lie on
+    the device alone once it has run: its layers and its plan hold none."""
 
     layers: Layers
     chosen: tuple[Option, ...]
@@ -32,11 +35,16 @@ class Network:
         layers: Layers, chosen: Sequence[Option], session: Session, checking: bool = False
     ) -> "Network":
         """The network of these layers, each in its `chosen` variant, built in a session; with
-        `checking`, its buffers are poisoned and guarded."""
+        `checking`, its buffers are poisoned and guarded.
+
+        At its first run it packs its constants one after the other, and drops the host's copy of
+        each; with `checking`, which may pack them again, it holds them.
+        """
         plan = assembled(layers, chosen)
         built = session.build(plan.plan, checking=checking)
-        built.set_constants(plan.constants)
-        return Network(layers, tuple(chosen), plan, session, built)
+        built.set_constants(plan.constants, held=checking)
+        bare = replace(layers, layers=[replace(x, constants={}, others=()) for x in layers.layers])
+        return Network(bare, tuple(chosen), replace(plan, constants={}), session, built)
 
     def __call__(self, *arrays: Any, **by_name: Any) -> Any:
         """The model's result for these arrays, in the order of its inputs or by name; several
@@ -52,8 +60,9 @@ class Network:
         Tensors that folding did away with are not there, nor are copies in another layout.
         """
         plan = assembled(self.layers, self.chosen, kept=True)
-        built = self.session.build(plan.plan)
-        built.set_constants(plan.constants)
+        built = self.session.build(packed_ahead(plan.plan))
+        packed = self.built.packed().values()  # in the order of the layers, as the plan has them
+        built.set_constants(dict(zip(constants_of(built.plan), packed, strict=True)), held=False)
         found = _by_tensor(plan, built(self._given(arrays, by_name, plan)))
         built.release()
         for name in copies_of(self.layers):
@@ -82,6 +91,11 @@ class Network:
     def memory_bytes(self) -> int:
         """The most bytes of global memory that live at once while the network runs."""
         return self.plan.memory_bytes
+
+
+def constants_of(plan: Plan) -> tuple[str, ...]:
+    """The names of the constants of a plan, in its order."""
+    return tuple(b.name for b in plan.buffers if b.role is Role.CONST)
 
 
 def _by_tensor(plan: NetworkPlan, made: Any) -> dict[str, Array]:

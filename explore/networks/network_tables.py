@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from codegen.memory.packed_constants import preparation_bytes
 from explore.network_choice.choose_options import Choice
 from explore.network_choice.layer_options import Option
 from explore.network_choice.network_plan import NetworkPlan
@@ -69,7 +70,8 @@ def proved(choice: Choice) -> str:
 
 def memory_lines(choice: Choice) -> list[str]:
     """Lines on the time and memory that a choice takes: its bytes, its arena compared with the
-    least that is proved for it, and the machine's pace if it was slow."""
+    least that is proved for it, what packing its constants takes if that is more, and the machine's
+    pace if it was slow."""
     slow = [option.slowdown for option in choice.options if option.slowdown > 1]
     pace = (
         f"{counted(len(slow), 'layer')} measured on a machine up to "
@@ -81,6 +83,7 @@ def memory_lines(choice: Choice) -> list[str]:
         f"{show_time(choice.time_ns)}{guess}, {choice.memory_bytes:,} bytes "
         f"({show_bytes(choice.memory_bytes)}); {proved(choice)}",
         f"arena {choice.plan.plan.workspace_bytes:,} bytes, {_least_arena(choice.plan)}",
+        *_packing_line(choice),
         *_layout_line(choice.layers),
         *([pace] if slow else []),
     ]
@@ -92,6 +95,15 @@ def _least_arena(plan: NetworkPlan) -> str:
     if arena > plan.least:
         return f"at most {arena - plan.least:,} bytes over the least that it can be"
     return "as small as it can be" + (f", {over:,} bytes over what lives at once" if over else "")
+
+
+def _packing_line(choice: Choice) -> list[str]:
+    """A line on the bytes that buffers take while constants are packed, if that is more than an
+    inference takes; else none."""
+    needed = preparation_bytes(choice.plan.plan)
+    if needed <= choice.memory_bytes:
+        return []
+    return [f"{needed:,} bytes while its constants are packed, unless they are packed ahead"]
 
 
 def _layout_line(layers: Layers) -> list[str]:

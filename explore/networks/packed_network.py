@@ -8,10 +8,9 @@ from explore.network_choice.network_plan import NetworkPlan
 
 
 def packed_network(plan: NetworkPlan, session: Session) -> NetworkPlan:
-    """The plan without kernels that pack, with the constants that they make in a session. Whoever
-    loads it needs memory for no constant twice, and compiles fewer kernels."""
+    """The plan without kernels that pack, with the constants that they make in a session, one after
+    the other. Whoever loads it needs memory for no constant twice, and compiles fewer kernels."""
     built = session.build(plan.plan)
-    built.set_constants(plan.constants)
-    constants = built.packed()
-    built.release()
+    built.set_constants(plan.constants, held=False)
+    constants = built.packed_in_turn()
     return replace(plan, plan=packed_ahead(plan.plan), constants=constants)

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx import helper
 
+from codegen.memory.packed_constants import preparation_bytes
 from codegen.plan import Buffer, Role
 from codegen.runtime.session import Device, Session
 from explore.network_choice.choose_options import Chooser
@@ -27,7 +29,9 @@ from explore.networks.beside_peers import Beside
 from explore.networks.network import Network
 from explore.networks.network_report import write_network_report
 from explore.networks.network_run import NetworkRun, begun
+from explore.networks.network_tables import memory_lines
 from explore.networks.open_network import read
+from explore.networks.packed_network import packed_network
 from explore.networks.peer_engines import Grown
 from explore.networks.search_in_turns import explored
 from explore.networks.shares_of_time import made_by
@@ -39,7 +43,7 @@ from explore.run.source import Source
 from explore.run.target import Target, target_of
 from explore.toolchain.toolchain import VARIABLE, ToolchainFault
 from ir.errors import UserError
-from tests.support.onnx_models import classifier, expected, whole
+from tests.support.onnx_models import classifier, expected, model, whole
 from tests.support.played_toolchain import played_toolchain
 
 
@@ -133,7 +137,7 @@ def test_a_budget_that_is_too_small_says_what_the_least_is(
 def test_the_least_choice_runs_in_as_many_bytes_as_planned(
     found: tuple[object, Layers, Options], session: Session
 ) -> None:
-    model, layers, options = found
+    made, layers, options = found
     chooser = Chooser.of(layers, options)
     choice = chooser.within(chooser.least().memory_bytes)
     kept = sum(o.kept_bytes for o in choice.options)
@@ -143,13 +147,74 @@ def test_the_least_choice_runs_in_as_many_bytes_as_planned(
     )
     net = Network.of(choice.layers, choice.options, session, checking=True)
     x = whole(np.random.default_rng(), 1, 3, 9, 7)
-    np.testing.assert_array_equal(net(x), expected(model, {"x": x})[0])
+    np.testing.assert_array_equal(net(x), expected(made, {"x": x})[0])
     net = Network.of(choice.layers, choice.options, session)
-    np.testing.assert_array_equal(net(x), expected(model, {"x": x})[0])
+    np.testing.assert_array_equal(net(x), expected(made, {"x": x})[0])
     assert net.built.allocated_bytes == net.memory_bytes == choice.memory_bytes
+    needed = preparation_bytes(choice.plan.plan)
+    assert net.built.peak_bytes == max(choice.memory_bytes, needed)
     one = session.build(choice.plan.plan, together=True)
     one.set_constants(choice.plan.constants)
     np.testing.assert_array_equal(one({choice.plan.tensors["x"]: x}), net(x))
+
+
+def test_packing_constants_takes_as_many_bytes_as_are_told(
+    device: Device, session: Session
+) -> None:
+    random = np.random.default_rng()
+    wide = {"w": whole(random, 64, 64, 3, 3)}
+    made = model([helper.make_node("Conv", ["x", "w"], ["y"])], {"x": [1, 64, 3, 3]}, ["y"], wide)
+    layers = layers_of(read_model(made))
+    options = estimated(layers, target_of(device, None, ()), session, lambda number, options: None)
+    packs = [o for o in options[0] if any(k.prepack for k in o.plan.kernels)]
+    if not packs:
+        pytest.skip("no option of this device packs the weights")
+    choice = Chooser.of(layers, [packs]).fastest()
+    needed = preparation_bytes(choice.plan.plan)
+    assert f"{needed:,} bytes while its constants are packed" in "\n".join(memory_lines(choice))
+    net = Network.of(choice.layers, choice.options, session)
+    x = whole(random, 1, 64, 3, 3)
+    np.testing.assert_array_equal(net(x), expected(made, {"x": x})[0])
+    assert net.built.peak_bytes == needed > net.built.allocated_bytes == choice.memory_bytes
+    ahead = packed_network(choice.plan, session)
+    built = session.build(ahead.plan)
+    built.set_constants(ahead.constants, held=False)
+    np.testing.assert_array_equal(built({choice.plan.tensors["x"]: x}), net(x))
+    assert built.peak_bytes == choice.memory_bytes
+
+
+def test_a_network_that_has_run_holds_no_constant_on_the_host(
+    found: tuple[object, Layers, Options], session: Session
+) -> None:
+    made, layers, options = found
+    choice = Chooser.of(layers, options).fastest()
+    x = whole(np.random.default_rng(), 1, 3, 9, 7)
+    for checking in (False, True):
+        net = Network.of(choice.layers, choice.options, session, checking=checking)
+        for _ in range(2):
+            np.testing.assert_array_equal(net(x), expected(made, {"x": x})[0])
+        assert not net.plan.constants
+        assert not any(layer.constants for layer in net.layers.layers)
+        assert any(layer.constants for layer in choice.layers.layers)
+        traced = net.trace(x)
+        for name, right in zip(traced, expected(made, {"x": x}, list(traced)), strict=True):
+            np.testing.assert_array_equal(traced[name], right)
+
+
+def test_constants_packed_in_turn_are_those_packed_at_once(
+    found: tuple[object, Layers, Options], session: Session
+) -> None:
+    _, layers, options = found
+    plan = Chooser.of(layers, options).fastest().plan
+    whole_plan, in_turn = session.build(plan.plan), session.build(plan.plan)
+    whole_plan.set_constants(plan.constants)
+    in_turn.set_constants(plan.constants, held=False)
+    packed, turned = whole_plan.packed(), in_turn.packed_in_turn()
+    assert list(packed) == list(turned)
+    for name, array in packed.items():
+        np.testing.assert_array_equal(array, turned[name])
+    assert in_turn.allocated_bytes == 0
+    assert in_turn.peak_bytes <= whole_plan.peak_bytes
 
 
 def test_a_sweep_gets_slower_and_smaller(found: tuple[object, Layers, Options]) -> None:
