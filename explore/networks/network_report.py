@@ -10,6 +10,7 @@ from explore.networks.beside_peers import Beside
 from explore.networks.graph_picture import graph_picture
 from explore.networks.memory_picture import memory_picture
 from explore.networks.network_tables import memory_lines, proved
+from explore.networks.peer_engines import Growth
 from explore.options.units import show_bytes, show_time
 from explore.report.plane import Place, Plane, plane_over
 
@@ -66,23 +67,32 @@ def _layers(choice: Choice) -> str:
 
 
 def _beside_table(beside: Sequence[Beside]) -> str:
-    """The HTML table of engines: the time of an inference, and the bytes by which an engine's
-    process grew while it loaded the network and first ran it; empty if `beside` is."""
+    """The HTML table of engines: the time of an inference, the bytes by which an engine's process
+    grew until it had run the network, without its library and with it, and those of our plan;
+    empty if `beside` is."""
     if not beside:
         return ""
     rows = "".join(
         f"<tr><td>{escape(b.engine)}</td><td>{show_time(b.time_ns)}</td><td>{b.ratio:.2f}</td>"
-        f"<td>{show_time(b.processor_ns)}</td><td>{show_bytes(b.grown.most)}</td>"
-        f"<td>{show_bytes(b.grown.kept)}</td></tr>"
+        f"<td>{show_time(b.processor_ns)}</td>"
+        f"{''.join(f'<td>{show_bytes(n)}</td>' for n in _bytes_of(b.growth))}"
+        f"<td>{'' if b.planned is None else f'{b.planned:,} bytes'}</td></tr>"
         for b in beside
     )
-    heads = ("engine", "time", "times ours", "processors", "memory at most", "kept")
+    sizes = ("network at most", "kept", "with library at most", "kept", "buffers, as planned")
+    heads = ("engine", "time", "times ours", "processors", *sizes)
     return (
         "<h2>Beside other engines</h2><p>Calls with arrays in and out, in turns, each engine in a "
-        "process of its own. Memory is by how much that process grew while it loaded the network "
-        "and first ran it.</p>"
+        "fresh process of its own. Memory is by how much that process grew until it had run the "
+        "network twice: counted from before the network was loaded, and from before the engine's "
+        "library was.</p>"
         f"<table><tr>{''.join(f'<th>{h}</th>' for h in heads)}</tr>{rows}</table>"
     )
+
+
+def _bytes_of(growth: Growth) -> tuple[int, ...]:
+    network, whole = growth.network, growth.whole
+    return network.most, network.kept, whole.most, whole.kept
 
 
 def _front_table(front: Sequence[Choice]) -> str:
@@ -98,9 +108,10 @@ def _front_table(front: Sequence[Choice]) -> str:
 
 def _front_picture(front: Sequence[Choice], chosen: Choice, beside: Sequence[Beside]) -> str:
     """The SVG picture of the front's points, time upwards and memory to the right; that of `chosen`
-    is filled. Engines that were measured are orange, at the bytes by which their processes grew."""
+    is filled. Engines that were measured are orange, at the bytes by which their processes grew
+    when they loaded the network and ran it."""
     points = [*front, chosen]
-    engines = [(float(b.grown.most), b.time_ns) for b in beside]
+    engines = [(float(b.growth.network.most), b.time_ns) for b in beside]
     plane = plane_over([*map(_place, points), *engines], WIDE, HIGH)
     dots = "".join(_dot(plane, c, c is chosen) for c in points)
     dots += "".join(
@@ -113,7 +124,8 @@ def _front_picture(front: Sequence[Choice], chosen: Choice, beside: Sequence[Bes
 
 
 def _of_engine(b: Beside) -> str:
-    return f"{b.engine}: {show_time(b.time_ns)}, its process grew by {show_bytes(b.grown.most)}"
+    grown = show_bytes(b.growth.network.most)
+    return f"{b.engine}: {show_time(b.time_ns)}, its process grew by {grown}"
 
 
 def _dot(plane: Plane, choice: Choice, filled: bool) -> str:

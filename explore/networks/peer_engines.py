@@ -1,7 +1,8 @@
-"""Engines that run a network, each in a process of its own: convlift reads its plan and a file of
-weights, others read the model's file. Each reports its times, and how much memory its process
-took."""
+"""Engines that run a network, each in a fresh process of its own: convlift reads its plan and a
+file of weights, others read the model's file. Each reports its times, and how much memory its
+process took, with its library and without."""
 
+import pickle
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +12,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from codegen.plan import Plan
 from codegen.runtime.devices import Device
-from codegen.runtime.session import open_device
 from explore.export.contents_places import stored_constants
 from explore.networks.ncnn_engine import ncnn_engine
 from explore.onnx_model.onnx_graph import Array
@@ -39,32 +38,41 @@ Run = Callable[[], object]
 @frozen
 class Opened:
     """An engine to open: its name, the file that it reads, its inputs, how many threads it may
-    have, and, for convlift alone, the plan and the device."""
+    have, and, for convlift alone, the plan, pickled, and the device."""
 
     engine: EngineName
     file: Path
     inputs: Mapping[str, Array]
     threads: int
-    plan: Plan | None = None
+    plan: bytes = b""
     device: Device | None = None
 
 
 @frozen
 class Grown:
-    """The bytes by which a process grew while it loaded a network and first ran it: the most at any
-    time, and at the end."""
+    """The bytes by which a process grew until it had run a network: the most at any time, and at
+    the end."""
 
     most: int
     kept: int
 
 
+@frozen
+class Growth:
+    """The growth of an engine's process, counted from before the engine's library was loaded
+    (`whole`), and from after that, before the network was (`network`)."""
+
+    whole: Grown
+    network: Grown
+
+
 @dataclass(slots=True)
 class Engine:
-    """An engine with a loaded network: `run` computes one inference, and `grown` is how its process
-    grew while it loaded the network and first ran it."""
+    """An engine with a loaded network: `run` computes one inference, and `growth` is how its
+    process grew while it loaded the network and first ran it."""
 
     run: Run
-    grown: Grown
+    growth: Growth
 
 
 @frozen
@@ -76,23 +84,27 @@ class Turn:
 
 
 def opened(task: Opened) -> Engine:
-    """The engine of a task, loaded in this process; growth is counted from after its library is
-    imported."""
+    """The engine of a task, loaded in this process, which has done nothing else before."""
+    _forget_peak()
+    bare = _status("VmRSS")
     load = LOADERS[task.engine](task)
+    most = _status("VmHWM")
     _forget_peak()
     before = _status("VmRSS")
     run = load()
     for _ in range(FIRST_RUNS):
         run()
-    return Engine(run, Grown(_status("VmHWM") - before, _status("VmRSS") - before))
+    later, kept = _status("VmHWM"), _status("VmRSS")
+    whole = Grown(max(most, later) - bare, kept - bare)
+    return Engine(run, Growth(whole, Grown(later - before, kept - before)))
 
 
-def turn(engine: Engine, count: int) -> Turn | Grown:
+def turn(engine: Engine, count: int) -> Turn | Growth:
     """The mean time of `count` inferences, after a pause, in which the threads of other engines
     cease to wait on the processors for more work, and an inference that is not counted; for a count
     of 0, how much the engine's process grew."""
     if not count:
-        return engine.grown
+        return engine.growth
     time.sleep(QUIET_S)
     engine.run()
     begun, busy = time.perf_counter_ns(), time.process_time_ns()
@@ -119,14 +131,16 @@ def _status(name: str) -> int:
 
 
 def _ours(task: Opened) -> Callable[[], Run]:
-    plan, file = task.plan, task.file
-    assert plan is not None
-    assert task.device is not None
-    session = open_device(task.device)
+    from codegen.runtime.session import open_device
+
+    device = task.device
+    assert device is not None
+    open_device(device)  # the driver is a library, too
 
     def load() -> Run:
-        program = session.build(plan, together=True)
-        program.set_constants(dict(stored_constants(plan, file)), held=False)
+        plan = pickle.loads(task.plan)
+        program = open_device(device).build(plan, together=True)
+        program.set_constants(dict(stored_constants(plan, task.file)), held=False)
         return lambda: program(task.inputs)
 
     return load

@@ -25,14 +25,14 @@ from explore.network_choice.network_plan import assembled
 from explore.network_choice.zero_one import LIMIT_REACHED, ZeroOne
 from explore.network_graph.network_layers import Layers, layers_of
 from explore.networks import search_in_turns
-from explore.networks.beside_peers import Beside
+from explore.networks.beside_peers import Beside, beside_lines
 from explore.networks.network import Network
 from explore.networks.network_report import write_network_report
 from explore.networks.network_run import NetworkRun, begun
 from explore.networks.network_tables import memory_lines
 from explore.networks.open_network import read
 from explore.networks.packed_network import packed_network
-from explore.networks.peer_engines import Grown
+from explore.networks.peer_engines import Grown, Growth
 from explore.networks.search_in_turns import explored
 from explore.networks.shares_of_time import made_by
 from explore.onnx_model.read_model import read_model
@@ -237,13 +237,17 @@ def test_a_report_draws_the_graph_and_what_was_measured_beside(
 ) -> None:
     _, layers, options = found
     chooser = Chooser.of(layers, options)
-    beside = [Beside("convlift", 2e6, 3e6, 1.0, Grown(4 << 20, 1 << 20))]
+    growth = Growth(Grown(9 << 20, 8 << 20), Grown(4 << 20, 1 << 20))
+    beside = [Beside("convlift", 2e6, 3e6, 1.0, growth, 123_456)]
     file = tmp_path / "report.html"
     write_network_report(file, chooser.least(), chooser.sweep(), "here", beside)
     text = file.read_text(encoding="utf-8")
     graph = text[text.index('aria-label="graph"') : text.index("<h2>Layers")]
     assert graph.count("<rect") == len(chooser.layers.layers)
     assert "<td>convlift</td><td>2" in text
+    sizes = ("4.00 MiB", "1.00 MiB", "9.00 MiB", "8.00 MiB", "123,456 bytes")
+    assert "".join(f"<td>{size}</td>" for size in sizes) in text
+    assert "123,456 bytes, as planned" in beside_lines(beside)[-1]
 
 
 def test_a_network_is_not_explored_with_a_compiler_that_does_not_work(
