@@ -53,7 +53,7 @@ class DeviceMemory:
         temporaries share bytes."""
         self._queue = queue
         self.cells: dict[str, Cell] = {}
-        self.peak_bytes = 0  # the most that was held at any time
+        self.peak_bytes = self._held = 0  # bytes: the most at any time, and now
         self._parts: list[Any] = []  # of the arena, in the order in which they were made
         _demand_alignment(queue, plan)
         self._buffers = {buffer.name: buffer for buffer in plan.buffers}
@@ -75,7 +75,6 @@ class DeviceMemory:
         if name not in self.cells:
             buffer, place = self._buffers[name], self._places.get(name)
             self.cells[name] = self._alone(buffer) if place is None else self._within(buffer, place)
-            self.peak_bytes = max(self.peak_bytes, self.allocated_bytes)
         return self.cells[name]
 
     @property
@@ -85,7 +84,9 @@ class DeviceMemory:
 
     def free(self, name: str) -> None:
         """Drop a buffer; its memory is released, unless it lies in the arena."""
-        del self.cells[name]
+        cell = self.cells.pop(name)
+        if name not in self._places:
+            self._held -= cell.end
 
     def poison(self, name: str, which: int) -> None:
         """Fill the buffer `name` with poison number `which`, and the bands around it with their
@@ -109,15 +110,20 @@ class DeviceMemory:
 
     def _alone(self, buffer: Buffer) -> Cell:
         size = buffer.bytes + 2 * self._guard
-        whole = self._queue.allocate(size)
+        whole = self._allocated(size)
         view = self._queue.part(whole, self._guard, buffer.bytes) if self._guard else whole
         cell = Cell(buffer, whole, view, 0, size, self._guard)
         self._fill_bands(cell)
         return cell
 
+    def _allocated(self, size: int) -> Any:
+        self._held += size
+        self.peak_bytes = max(self.peak_bytes, self._held)
+        return self._queue.allocate(size)
+
     def _within(self, buffer: Buffer, place: tuple[int, int]) -> Cell:
         if self._arena is None:
-            self._arena = self._queue.allocate(max(end for _, end in self._places.values()))
+            self._arena = self._allocated(max(end for _, end in self._places.values()))
         start, end = place
         view = self._queue.part(self._arena, start + self._guard, buffer.bytes)
         self._parts.append(view)
