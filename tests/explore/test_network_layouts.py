@@ -3,13 +3,13 @@ them is exact."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
 from onnx import helper
 
-from codegen.plan import Buffer, Role
+from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime.session import Device, Session
 from explore.network_choice.choose_options import Choice, Chooser
 from explore.network_choice.find_options import Options, estimated
@@ -25,6 +25,8 @@ from explore.onnx_model.read_model import read_model
 from explore.operators.layouts import Layout
 from explore.run.target import target_of
 from ir.errors import UserError
+from ir.parse import parse
+from tests.support.drawn_networks import loose_network
 from tests.support.onnx_models import Array, classifier, expected, model, whole
 
 Found = tuple[object, Layers, Options]
@@ -359,3 +361,62 @@ def test_results_that_are_inputs_or_constants_stay_as_they_are_in_any_layouts() 
         found = interpreted(drawn_layouts(layers), {"x": x})
         for name, right in zip(layers.outputs, expected(made, {"x": x}), strict=True):
             np.testing.assert_array_equal(found[name].reshape(right.shape), right)
+
+
+def loose_in_layouts(random: np.random.Generator) -> tuple[Layers, list[list[Option]]]:
+    """A network whose arena may be larger than what lives at once, in which two tensors may lie in
+    two layouts, and the options of its programs."""
+    layers, options = loose_network(random, filled=0.05)
+    options = [each[: 1 + (l % 4 == 0)] for l, each in enumerate(options)]
+    tensors = {
+        n: replace(t, kind=replace(t.kind, shape=(1, t.kind.elements, 1)))
+        for n, t in layers.tensors.items()
+    }
+    several = {f"t{n}" for n in random.choice(range(2, 10), 2, replace=False)}
+    made = []
+    for layer in layers.layers:
+        mine = sorted(several & {layer.output, *(t for _, t in layer.tensors)})
+        ways = list[Layer]()
+        for lie in product((Layout.ONNX, Layout.LAST), repeat=len(mine)):
+            first = not ways
+            number = layer.program if first else len(options)
+            if not first:
+                other = options[layer.program][0]
+                options.append([replace(other, time_ns=float(random.integers(1, 40)))])
+            ways.append(replace(layer, program=number, layouts=dict(zip(mine, lie, strict=True))))
+        made.append(replace(ways[0], others=tuple(ways[1:])))
+    changes = {}
+    for t in sorted(several):
+        for lies, copied in permutations((Layout.ONNX, Layout.LAST)):
+            changes[Change(t, lies, copied)] = len(options)
+            size = tensors[t].kind.bytes
+            x = Buffer("x", "float", (size // 4,), size, Role.INPUT)
+            out = replace(x, name="out", role=Role.OUTPUT)
+            kernel = Kernel("k", (1, 1, 1), (1, 1, 1), ("x", "out"), False, "")
+            options.append([Option("copy", Plan((kernel,), (x, out), 0, 0), 1.0, measured=True)])
+    program = parse("f(x : [float]4) = map(a -> a, x)", "<copy>")
+    programs = [program] * len(options)
+    return (
+        replace(layers, layers=made, tensors=tensors, changes=changes, programs=programs),
+        options,
+    )
+
+
+def test_what_is_told_of_layouts_is_true_where_arrays_cannot_lie_close() -> None:
+    learned = 0
+    first = int(np.random.default_rng().integers(1 << 30))
+    for seed in range(first, first + 10):
+        layers, options = loose_in_layouts(np.random.default_rng(seed))
+        chooser = Chooser.of(layers, options)
+        every = every_choice(chooser)
+        least = min(size for _, size in every)
+        found = chooser.least_proved()  # solutions may run out before the least is proved
+        assert found.proved <= least <= found.choice.memory_bytes, seed
+        for budget in sorted({size for _, size in every if size >= found.choice.memory_bytes})[::3]:
+            choice = chooser.within(budget)
+            best = min(time for time, size in every if size <= budget)
+            assert choice.memory_bytes <= budget, seed
+            assert choice.time_ns * (1 - choice.gap) <= best * (1 + 1e-9), seed
+            assert choice.gap > 0 or choice.time_ns == best, seed
+        learned += len(chooser.learned.demands)
+    assert learned

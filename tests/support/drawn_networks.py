@@ -63,9 +63,11 @@ LOOSE = (
 layer that reads each last, and its bytes in units of the alignment."""
 
 
-def loose_network(random: np.random.Generator) -> tuple[Layers, list[list[Option]]]:
-    """A network whose arena may be larger than what lives at once: some of its layers have options
-    with a temporary, which may fill what is left free."""
+def loose_network(
+    random: np.random.Generator, filled: float = 0.5
+) -> tuple[Layers, list[list[Option]]]:
+    """A network whose arena may be larger than what lives at once: this share of its layers'
+    options have a temporary, which may fill what is left free."""
     last, units = LOOSE[random.integers(len(LOOSE))]
     words = [128 * n - int(random.choice((0, 0, 0, 1, 60))) for n in units]
     kinds = [Kind("float32", (n,)) for n in (128, *words, 128)]
@@ -79,14 +81,17 @@ def loose_network(random: np.random.Generator) -> tuple[Layers, list[list[Option
         layers.layers.append(Layer(f"layer{l}", "Drawn", l, given, {}, f"t{l + 1}"))
         inputs = [_buffer(f"x{k}", kinds[n], Role.INPUT) for k, n in enumerate(reads)]
         out = _buffer("out", kinds[l + 1], Role.OUTPUT)
-        options.append([_loose_option(random, inputs, out) for _ in range(random.integers(1, 3))])
+        several = random.integers(1, 3)
+        options.append([_loose_option(random, filled, inputs, out) for _ in range(several)])
     return layers, options
 
 
-def _loose_option(random: np.random.Generator, inputs: Sequence[Buffer], out: Buffer) -> Option:
+def _loose_option(
+    random: np.random.Generator, filled: float, inputs: Sequence[Buffer], out: Buffer
+) -> Option:
     kept, inner = (Kind("float32", (int(random.choice(n)),)) for n in ((8, 64, 200), (4, 128, 256)))
     more = [_buffer("w", kept, Role.PACKED)] if random.integers(2) else []
-    more += [_buffer("s", inner, Role.TEMPORARY)] if random.integers(2) else []
+    more += [_buffer("s", inner, Role.TEMPORARY)] if random.uniform() < filled else []
     buffers = (*inputs, *more, out)
     kernel = Kernel("k", (1, 1, 1), (1, 1, 1), tuple(b.name for b in buffers), False, "")
     time_ns = float(random.integers(1, 40))
