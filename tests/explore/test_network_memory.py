@@ -38,12 +38,19 @@ def within(chooser: Chooser, budget: int) -> Choice | str:
         return error.message
 
 
-@pytest.mark.parametrize(("draw", "cases"), [(small, 100), (drawn_network, 15), (loose_network, 8)])
+@pytest.mark.parametrize(("draw", "cases"), [(small, 60), (drawn_network, 15), (loose_network, 8)])
 def test_the_choice_is_the_best_of_every_choice(draw: Drawn, cases: int) -> None:
+    """Of nearly all networks the least is proved; of the others, what is told is true."""
+    unsettled = 0
     for layers, options, seed in drawn(draw, cases):
         every = list(every_choice(layers, options))
         front = front_of(every)
         chooser = Chooser.of(layers, options)
+        told = chooser.least_proved()
+        if told.proved < told.choice.memory_bytes:
+            assert told.proved <= front[-1][1] <= told.choice.memory_bytes, seed
+            unsettled += 1
+            continue
         swept = [(c.time_ns, c.memory_bytes) for c in chooser.sweep()]
         assert swept == front, seed
         for budget in sorted({size for _, size in every})[::7]:
@@ -54,10 +61,11 @@ def test_the_choice_is_the_best_of_every_choice(draw: Drawn, cases: int) -> None
         least = front[-1][1]
         with pytest.raises(UserError, match=rf"the least is .*\({least:,} bytes\)"):
             chooser.within(least - 1)
+    assert unsettled <= max(1, cases // 20)
 
 
 def test_a_layer_that_writes_over_what_it_reads_is_among_the_networks_that_are_drawn() -> None:
-    found = [Chooser.of(layers, options).least() for layers, options, _ in drawn(small, 60)]
+    found = (Chooser.of(layers, options).least() for layers, options, _ in drawn(small, 1000))
     assert any(len({*c.plan.tensors.values()}) < len(c.plan.tensors) for c in found)
 
 
