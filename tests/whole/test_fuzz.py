@@ -1,5 +1,5 @@
-"""Tests of the fuzzer: it finds no fault in half a minute of programs from a fresh seed; a fault that
-is planted is found, shrunk and kept."""
+"""Tests of the fuzzer: it finds no fault in half a minute of programs from a fresh seed; a fault
+that is planted is found, shrunk and kept."""
 
 import re
 import subprocess
