@@ -6,7 +6,7 @@ over the windows of one plane. The plane's elements are numbers or arrays of cha
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ir.core.nodes import Binary, Expr, Get, Join, Map, Reduce, Slide, Split, Transpose, Var, Zip
+from ir.core.nodes import Binary, Expr, Get, Join, Map, Reduce, Slide, Transpose, Var, Zip
 from ir.core.terms import free, lam, lam2, substitute, variables
 from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import FLOAT, Array, depth, leaves
@@ -18,7 +18,7 @@ from rewrites.fast_algorithms.by_rows import carried, uses
 from rewrites.fast_algorithms.dft_terms import ZERO
 from rewrites.laws.affine_views import at_level, gather, permuted, widened
 from rewrites.nest.blocks_of_results import place_of_reduction
-from rewrites.nest.rows_in_windows import Rows, slid_along
+from rewrites.nest.rows_in_windows import Rows, phases, slid_along
 from rewrites.nest.sums_of_products import Products, products
 
 
@@ -78,14 +78,9 @@ def _in_phases(planes: Expr, level: int, gaps: Sequence[int]) -> Expr:
     into so many phases each, which are dimensions outside of them."""
     d = len(gaps)
     for n in reversed(range(d)):
-        planes = at_level(level + n, planes, partial(_phases, gaps[n]))
+        planes = at_level(level + n, planes, partial(phases, gaps[n]))
     places = (rank for n in range(d) for rank in (level + n, level + d + n))
     return permuted(planes, [*range(level), *places])
-
-
-def _phases(k: int, xs: Expr) -> Expr:
-    """The k phases of xs: of every k-th element, from the first, the second, … on."""
-    return Transpose(Split(k, xs))
 
 
 def _of_phases(

@@ -104,7 +104,12 @@ class Rows:
         return self._phases(widened(gs, 0, self.step * self.dense_taps - size_of(gs)))
 
     def _phases(self, xs: Expr) -> Expr:
-        return Transpose(Split(self.step, xs)) if self.phased else xs
+        return phases(self.step, xs) if self.phased else xs
+
+
+def phases(k: int, xs: Expr) -> Expr:
+    """The k phases of xs: of every k-th element, from the first, the second, … on."""
+    return Transpose(Split(k, xs))
 
 
 def rows_of(p: Products) -> Rows:
