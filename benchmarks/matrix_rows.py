@@ -99,6 +99,8 @@ LYING = {
     "tf32": _way(f"mma-tf32 {AS_THEY_LIE}", "", "tf32", 2e-3),
     "bf16": _way(f"mma-bf16 {AS_THEY_LIE}", "", "bfloat", 1e-2),
 }
+OTHER_TYPES = "mma-bf16 wgmma-bf16 wgmma-bf16-across intel-bf16 intel-f16"
+AS_HALVES = _way("patch both in-flight narrowed", OTHER_TYPES, "tf32", 2e-3)  # of floats
 F16X3_OF_TILES = _way("mma-f16 parts", OTHERS, "float", 1e-6)
 BFLOATS = _way(f"mma-bf16 {IN_RUNS}", f"parts {SEVERAL}", "bfloat", 1e-2)
 
@@ -141,6 +143,7 @@ def rows() -> Iterator[Row]:
     yield Row("product-bf16", BFLOAT_PRODUCT, square, BFLOATS)
     yield Row("lying-tf32", _text("matmul"), square, LYING["tf32"])
     yield Row("lying-bf16", BFLOAT_PRODUCT, square, LYING["bf16"])
+    yield Row("product-as-halves", _text("matmul"), square, AS_HALVES)
 
 
 def _text(example: str) -> str:

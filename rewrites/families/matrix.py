@@ -40,6 +40,7 @@ from rewrites.nest.named_nest import Nest, arranged
 from rewrites.nest.normal_form import normalise
 from rewrites.storing.fragment_order import columns_by_steps, constants_in_fragments
 from rewrites.storing.mapped_stores import stored_mapped
+from rewrites.storing.narrowed_operands import narrowed_operands
 from rewrites.storing.one_reduction_each import one_each
 from rewrites.storing.stored_views import Choices, Windows, prepare
 from rewrites.transforms.stored_tiles import tiles_of_sums
@@ -104,9 +105,14 @@ class Matrix:
         return self.tiles is not None and not self.laid
 
     @property
+    def narrows(self) -> bool:
+        """True if operands are stored as the numbers nearest to them that the instruction takes."""
+        return self.parts is Parts.NARROW and self.patch is not None and self.patch.both
+
+    @property
     def copies_in_runs(self) -> bool:
         """True if kernels of every run may copy operands, or add parts of sums over tiles."""
-        return self.laid or self.tiles is not None
+        return self.laid or self.narrows or self.tiles is not None
 
 
 def matrix(params: frozenset[str], form: Matrix) -> Strategy:
@@ -115,6 +121,7 @@ def matrix(params: frozenset[str], form: Matrix) -> Strategy:
     return seq(
         one_each(params, normalise),
         _tiled(form),
+        narrowed_operands(params, form.instruction) if form.narrows else skip,
         prepare(params, replace(form.choices, relaid=frozenset())),
         _relaid(form),
         in_parts(partial_reduce(k=S)) if form.split and form.tiles is None else skip,
@@ -169,7 +176,7 @@ def kernel(form: Matrix, e: Expr, dims: Dims | None = None) -> Rewritten | None:
 def _kept_in_parts(form: Matrix, entry: Entry) -> Strategy:
     """The strategy that changes what arrays stored for a kernel hold: in the place of each number,
     the parts of it that the instruction `entry` multiplies."""
-    f = form.parts.of_number(entry)
+    f = None if form.narrows else form.parts.of_number(entry)
     return skip if f is None else stage("stored as it is multiplied", stored_mapped(f))
 
 
@@ -240,6 +247,11 @@ BOTH = Trait(
 BY_ROWS = Trait(
     "by-rows", "operands are loaded by an instruction to which each lane gives a row", weight=2.0
 )
+NARROWED = Trait(
+    "narrowed",
+    "both operands are stored in every run as the numbers nearest to them that are multiplied",
+    stores=True,
+)
 STEP_AHEAD = Trait(
     "step-ahead",
     "operands are loaded a step before they are multiplied, copies begun between products",
@@ -285,13 +297,14 @@ def _forms(p: Program) -> Iterator[Form]:
             yield _form(p, more, made, of_patches(name, chunks.slices))
         if not MATRIX[name].placed:
             yield from _in_runs(p, name, every)
-        if whole is Parts.WHOLE and any(len(lengths) == 1 for lengths in sums):
-            yield from _both_staged(p, name, sums)
+        if whole is not None and any(len(lengths) == 1 for lengths in sums):
+            yield from _both_staged(p, name, sums, whole)
 
 
-def _both_staged(p: Program, name: str, sums: Sums) -> Iterator[Form]:
+def _both_staged(p: Program, name: str, sums: Sums, parts: Parts) -> Iterator[Form]:
     """The forms by the instruction `name` whose groups stage both operands of a product, as they
-    lie in memory; `sums` are the lengths of the program's sums."""
+    lie in memory, or, of numbers of more bits than it takes, as they are stored for it: `parts`
+    says which. `sums` are the lengths of the program's sums."""
     loaded = loads(MATRIX[name], 0) and loads(MATRIX[name], 1)
     begun = (*product((1, 2, 3), (True,), (False, True)), (0, True, False))
     copied = (*product((0, 1), (False,), (False,)), *begun)  # ahead, in flight, steps ahead
@@ -303,9 +316,10 @@ def _both_staged(p: Program, name: str, sums: Sums) -> Iterator[Form]:
         chunks = Chunks(
             ahead=ahead, both=True, in_flight=in_flight, by_rows=by_rows, steps_ahead=steps
         )
-        made = Matrix(Choices(), name, patch=chunks)
+        made = Matrix(Choices(), name, parts, patch=chunks)
         rows = (replace(BY_ROWS, instruction=loaded[0].name),) if by_rows else ()
-        more = (_instruction(sums, made), PATCH, *_traits(chunks), *rows)
+        narrow = (NARROWED,) if made.narrows else ()
+        more = (_instruction(sums, made), PATCH, *narrow, *_traits(chunks), *rows)
         yield _form(p, more, made, OF_BOTH)
 
 

@@ -20,7 +20,7 @@ from ir.core.types import BFLOAT, FLOAT, HALF, INT, Array, Scalar, Type, leaves
 from ir.instructions.table import CALLED
 from rewrites.analysis.folds import fold_of, unit
 from rewrites.analysis.matching import Found, instance
-from rewrites.analysis.number_parts import high_part, low_scale, low_share, mapped, parts
+from rewrites.analysis.number_parts import high, high_part, low_scale, low_share, mapped, parts
 from rewrites.engine.rule import rule
 from rewrites.laws.vectors import retyped
 
@@ -129,6 +129,20 @@ def narrowed(e: Expr, name: str) -> Expr | None:
     x, y, z = found
     narrow = high_part(t)
     return apply(CALLED[name].program, MakeTuple((mapped(narrow, x), mapped(narrow, y), z)))
+
+
+@rule(
+    "x y  =  float (h(x)) float (h(y)),  h the nearest number of few bits",
+    lost_narrowed,
+    of_products=True,
+)
+def narrowed_factors(e: Binary, name: str) -> Expr | None:
+    """The product of two floats becomes that of the bfloats or halves nearest to them, which the
+    instruction `name` multiplies."""
+    t = operand_type(name)
+    if e.op != "*" or type_of(e) != FLOAT or t not in (BFLOAT, HALF):
+        return None
+    return Binary("*", *(Unary("float", high(x, t)) for x in (e.a, e.b)))
 
 
 def _operands(name: str, e: Expr) -> tuple[Expr, Expr, Expr] | None:

@@ -346,6 +346,9 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (precision.in_parts, {"name": "mma_tf32", "count": 3}, PRODUCTS, PRODUCT.format("s + x * y")),
     (precision.narrowed, {"name": "mma_bf16"}, WIDE, PRODUCT.format("s - x * y")),
     (precision.narrowed, {"name": "mma_tf32"}, PRODUCTS, PRODUCT.format("s + x * y")),
+    (precision.narrowed_factors, {"name": "mma_bf16"}, "x : float, y : float", "x + y"),
+    (precision.narrowed_factors, {"name": "mma_f16"}, "x : half, y : half", "x * y"),
+    (precision.narrowed_factors, {"name": "mma_tf32"}, "x : float, y : float", "x * y"),
     # functions of what is read: read as it is too, padded by other numbers, free variables
     (functions.let_mapped, {"f": BFLOATS}, XS, "let! y = xs map(x -> float(bfloat(x)) + x, y)"),
     (functions.let_mapped, {"f": BFLOATS}, XS, "let! y = xs map(x -> -x, y)"),

@@ -53,15 +53,41 @@ def made(p: Program, words: str, **point: int) -> Generated:
 def test_products_are_right_wherever_operands_lie(
     session: Session, t: str, turned: str, more: str
 ) -> None:
-    p = product(t, 40, 24, 64, turned=turned)
     words = {INSTRUCTIONS[t], "patch", "both", *more.split()}
     if t == "float" and "by-rows" in words and turned == "a":
         pytest.skip("ldmatrix transposes numbers of 16 bits only")
+    are_right(session, product(t, 64, 64, 32, turned=turned), words, seed=len(turned))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "mma-f16 narrowed both",
+        "mma-bf16 narrowed both two-ahead in-flight",
+        "mma-f16 narrowed both ahead in-flight step-ahead by-rows",
+        "wgmma-f16-across narrowed both ahead in-flight",
+        "wgmma-bf16 narrowed both ahead",
+    ],
+)
+def test_products_of_floats_are_right_as_their_nearest_numbers(
+    session: Session, words: str
+) -> None:
+    m, k = (256, 64) if words.startswith("wgmma") else (64, 32)
+    turned = "b" if words.startswith("wgmma-bf16 ") else ""
+    p = product("float", m, 64, k, turned=turned)
+    are_right(session, p, {"patch", *words.split()}, seed=0)
+
+
+def are_right(session: Session, p: Program, words: set[str], seed: int) -> None:
+    """Assert that points of a form of the family `matrix` are proved, and make of integers what the
+    interpreter makes."""
     low = lower(p, next(f for f in forms(p, "matrix") if {*f.words} == words))
     assert low.derivation.replay() == low.derivation.end
     inputs = random_inputs(p, 1, integers=True)
     right = np.asarray(evaluate(p, inputs))
-    for point in points(low, H200, 2, len(turned))[1]:
+    found = points(low, H200, 1, seed)[1]
+    assert found
+    for point in found:
         generated = generate(bound(low.program, point), max_work_group=1024)
         assert all(prove(kernel).ok for kernel in generated.kernels)
         assert all(proof.ok for proof in prove_texts(generated.plan))

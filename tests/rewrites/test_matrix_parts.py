@@ -71,7 +71,7 @@ PROGRAMS = {
 }  # fmt: skip
 PLACED = {"wgmma-tf32", "wgmma-f16"}
 FOR_FLOATS = {"mma-tf32", "arm-matrix", "mma-bf16", "mma-f16", "intel-bf16", "intel-f16"}
-FOR_FLOATS |= {*PLACED, "wgmma-bf16"}
+FOR_FLOATS |= {*PLACED, "wgmma-bf16", "wgmma-bf16-across", "wgmma-f16-across"}
 FOR_HALVES = {"mma-tf32", "arm-matrix", "mma-f16", "intel-f16", *PLACED, "wgmma-f16-across"}
 HALVES = """
 product(a : [[half]K]M, b : [[half]K]N) =

@@ -76,6 +76,11 @@ def in_two_or_three(g: Terms) -> Instance:
     return e, {**given, **({"count": 3} if three else {})}
 
 
+def two_factors(g: Terms) -> Instance:
+    """The product of two random floats, and the name of an instruction of bfloats or halves."""
+    return Binary("*", g.value(FLOAT), g.value(FLOAT)), {"name": g.one_of("mma_bf16", "mma_f16")}
+
+
 def _operands(g: Terms, program: Lam) -> tuple[Expr, ...]:
     """A random matrix for each variable of an instruction's program."""
     matrices = (array_of(v) for v in variables(program.pattern))
@@ -202,6 +207,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     instructions.map_inside_view: plain(one_by_one),
     precision.in_parts: in_two_or_three,
     precision.narrowed: a_product("mma_bf16", "mma_f16"),
+    precision.narrowed_factors: two_factors,
     functions.let_mapped: of_each_number,
     functions.map_after_view: plain(seen_after),
     functions.map_into_store: plain(of_what_is_stored),
