@@ -14,8 +14,15 @@ class Range:
 
     def within(self, least: int, most: int) -> bool:
         """True if all numbers of the range are known to be from `least` to `most`."""
-        known = self.least is not None and self.most is not None
-        return known and least <= self.least and self.most <= most  # type: ignore[operator]
+        ends = self.ends
+        return ends is not None and least <= ends[0] and ends[1] <= most
+
+    @property
+    def ends(self) -> tuple[int, int] | None:
+        """The least and the largest number; None if one of them is not known."""
+        if self.least is None or self.most is None:
+            return None
+        return self.least, self.most
 
 
 UNKNOWN = Range(None, None)
@@ -44,15 +51,13 @@ def made(op: str, a: Range, b: Range) -> Range:
             r.most for r in (a, b) if r.most is not None and r.least is not None and r.least >= 0
         ]
         return Range(0, min(masks)) if masks else UNKNOWN
-    if op == "|" and None not in (a.least, a.most, b.least, b.most):
-        ends = [n for n in (a.least, a.most, b.least, b.most) if n is not None]
+    if op == "|" and a.ends and b.ends:
+        ends = *a.ends, *b.ends
         most = 1 << max(map(_bits, ends))
         return Range(0 if min(ends) >= 0 else -most, most - 1)
     if op == "%" and b.least is not None and b.least > 0:
         return Range(0, None if b.most is None else b.most - 1)
-    if None in (a.least, a.most, b.least, b.most):
-        return UNKNOWN
-    return _of_ends(op, (a.least, a.most), (b.least, b.most))  # type: ignore[arg-type]
+    return _of_ends(op, a.ends, b.ends) if a.ends and b.ends else UNKNOWN
 
 
 def _of_ends(op: str, a: tuple[int, int], b: tuple[int, int]) -> Range:

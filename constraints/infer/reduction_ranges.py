@@ -76,7 +76,7 @@ class _Fold:
             found = self._followed(*told)
             if found is not None:
                 return Accumulated(every, *found)
-        most = _widest(self.type, None)
+        most = _widest(self.type)
         return Accumulated(None, most, of_type(self.type), grows=self.turns is not None)
 
     def _terms(self, parts: Known, looks: Looks, whole: bool = False) -> Added:
@@ -87,7 +87,7 @@ class _Fold:
     def _of_itself(self) -> Added:
         """The terms that each turn adds, where some are made of the accumulator, which is any
         number of its type; None if their sum does not fit."""
-        most = _widest(self.type, None)
+        most = _widest(self.type)
         added = self._terms(most, self.looks.quiet(), whole=True)
         end = _told(self.type, self.start, repeated(added, size_of(self.e.xs)))
         return added if _inside(_merged(end, most), most) else None
@@ -125,7 +125,7 @@ class _Fold:
         """The ranges that hold all in `found` and might be left by no turn, narrow ones first."""
         for bits in range(1, 64):
             for signed in (False, True):
-                kept = _widest(self.type, Range(-(signed << bits), (1 << bits) - 1))
+                kept = _widest(self.type, (-(signed << bits), (1 << bits) - 1))
                 if _inside(found, kept):
                     yield kept
 
@@ -159,19 +159,20 @@ def _merged(told: Told, other: Known) -> Known:
     return other if told is None else told
 
 
-def _widest(t: Type, most: Range | None) -> Known:
-    """The range of the numbers of each type in t, of those in `most` (None: of all)."""
+def _widest(t: Type, ends: tuple[int, int] | None = None) -> Known:
+    """The range of the numbers of each type in t, of those between two `ends` (None: of all)."""
     match t:
         case Tuple(parts):
-            return tuple(_widest(part, most) for part in parts)
+            return tuple(_widest(part, ends) for part in parts)
         case Array(elem, _):
-            return _widest(elem, most)
+            return _widest(elem, ends)
     (leaf,) = leaves(t)
     scalar = scalar_of(leaf)
     if scalar is None or not is_whole(scalar):
         return UNKNOWN
     low, high = RANGES[scalar.name]
-    return Range(low, high) if most is None else Range(max(low, most.least), min(high, most.most))  # type: ignore[type-var]
+    least, most = (low, high) if ends is None else ends
+    return Range(max(low, least), min(high, most))
 
 
 def _is_vast(found: Known) -> bool:
