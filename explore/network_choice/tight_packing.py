@@ -11,7 +11,7 @@ placed at a moment does not fit above the height reached, it goes back."""
 # in units of the alignment
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field, replace
 from itertools import count, pairwise
 
 from ir.arena import ALIGNMENT, Arena, Life, aligned, first_fit, lowest_place, packed
@@ -161,30 +161,31 @@ def _arena(offsets: Sequence[int], sizes: Sequence[int]) -> Arena:
 
 
 @frozen
-class _Move:
-    """A step of the search: an array to place at the lowest height, or None if nothing more is
-    placed there."""
+class _Reached:
+    """The arrays that a search has placed so far, as the next ones meet them: for each moment the
+    height that is reached, and how much is still to be placed there (`left`); the arrays still to
+    be placed (`open`); the first moment where they may be placed at the lowest height (`after`);
+    and the array that was placed last, with its offset (None: the height rose)."""
 
-    array: int | None
+    height: tuple[int, ...]
+    open: tuple[int, ...]
+    after: int
+    left: tuple[int, ...] = field(compare=False)
+    placed: tuple[int, int] | None = field(compare=False, default=None)
 
 
-@dataclass(slots=True)
+@frozen
 class _Search:
     """A search for offsets in units of the alignment: for each array its first and last moment, its
-    height and the highest offset that it may have; for each moment the height that is reached, and
-    how much is still to be placed there. `after` is the first moment where arrays may still be
-    placed at the lowest height."""
+    height and the highest offset that it may have; where it begins, and from where it is known to
+    have failed."""
 
-    first: list[int]
-    last: list[int]
-    tall: list[int]
-    top: list[int]
-    height: list[int]
-    left: list[int]
-    open: list[int]
-    after: int = 0
-    chosen: dict[int, int] = field(default_factory=dict)
-    failed: set[tuple[int, int, tuple[int, ...]]] = field(default_factory=set)
+    first: Sequence[int]
+    last: Sequence[int]
+    tall: Sequence[int]
+    top: Sequence[int]
+    begin: _Reached
+    failed: set[_Reached] = field(default_factory=set)
 
     @staticmethod
     def of(lives: Sequence[Life], sizes: Sequence[int], room: int) -> "_Search":
@@ -199,101 +200,88 @@ class _Search:
         ]
         order = sorted(range(len(sizes)), key=lambda i: (first[i], -tall[i], -last[i], i))
         top = [(room - n) // ALIGNMENT for n in sizes]
-        return _Search(first, last, tall, top, [0] * len(moments), left, order)
+        begin = _Reached((0,) * len(moments), tuple(order), 0, tuple(left))
+        return _Search(first, last, tall, top, begin)
 
     def offsets(self, steps: list[int]) -> list[int] | None:
         """The offset of each array; None if there are none within the room."""
-        trail: list[tuple[Iterator[_Move], tuple[object, ...]]] = []
-        moves = self._moves()
-        while self.open:
-            move = next(moves, None)
-            if move is None:
-                self.failed.add(self._state())
-                if not trail:
-                    return None
-                moves, before = trail.pop()
-                self._back(before)
-                continue
-            if not steps[0]:
-                raise TooLong
-            steps[0] -= 1
-            before = (self.height[:], self.left[:], self.open[:], self.after, self.chosen)
-            if self._make(move):
-                trail.append((moves, before))
-                moves = self._moves()
+        trail = [(self.begin, self._ways(self.begin))]
+        while trail:
+            here, ways = trail[-1]
+            if not here.open:
+                offset = dict(reached.placed for reached, _ in trail if reached.placed)
+                return [offset[i] for i in range(len(self.tall))]
+            for there in ways:
+                if not steps[0]:
+                    raise TooLong
+                steps[0] -= 1
+                if there is not None and not self._hopeless(there):
+                    trail.append((there, self._ways(there)))
+                    break
             else:
-                self._back(before)
-        return [self.chosen[i] for i in range(len(self.tall))]
+                self.failed.add(here)
+                trail.pop()
+        return None
 
-    def _back(self, before: tuple[object, ...]) -> None:
-        self.height, self.left, self.open, self.after, self.chosen = before  # type: ignore[assignment]
-
-    def _state(self) -> tuple[int, int, tuple[int, ...]]:
-        return sum(1 << i for i in self.open), self.after, tuple(self.height)
-
-    def _moves(self) -> Iterator[_Move]:
-        """The moves from here: arrays that lie wholly where the lowest height is reached, of those
-        alike one; then to place none."""
-        low, seen = min(self.height), set[tuple[int, int, int, int]]()
-        for i in self.open:
+    def _ways(self, here: _Reached) -> Iterator[_Reached | None]:
+        """Where the search comes to from here by placing an array that lies wholly where the lowest
+        height is reached, of those alike one; then by placing none there."""
+        low, seen = min(here.height), set[tuple[int, int, int, int]]()
+        for i in here.open:
             f, l = self.first[i], self.last[i]
             alike = f, l, self.tall[i], self.top[i]
-            if f >= self.after and alike not in seen and max(self.height[f : l + 1]) == low:
+            if f >= here.after and alike not in seen and max(here.height[f : l + 1]) == low:
                 seen.add(alike)
-                yield _Move(i)
-        yield _Move(None)
+                yield self._placed(here, i)
+        yield self._risen(here)
 
-    def _make(self, move: _Move) -> bool:
-        """Make a move; false if nothing comes from it."""
-        if move.array is None:
-            return self._rise() and not self._hopeless()
-        self._place(move.array)
-        return not self._hopeless()
+    def _placed(self, here: _Reached, i: int) -> _Reached:
+        """Where the search comes to from here by placing the array i at the lowest height."""
+        f, l, tall = self.first[i], self.last[i], self.tall[i]
+        offset = here.height[f]
+        left = [n - tall for n in here.left[f : l + 1]]
+        over = [offset + tall if n else DONE for n in left]
+        height = (*here.height[:f], *over, *here.height[l + 1 :])
+        return _Reached(
+            height,
+            tuple([j for j in here.open if j != i]),
+            0 if min(height) > offset else l + 1,
+            (*here.left[:f], *left, *here.left[l + 1 :]),
+            (i, offset),
+        )
 
-    def _place(self, i: int) -> None:
-        f, l = self.first[i], self.last[i]
-        offset = self.height[f]
-        self.chosen = {**self.chosen, i: offset}
-        self.open = [j for j in self.open if j != i]
-        self.after = l + 1
-        for t in range(f, l + 1):
-            self.left[t] -= self.tall[i]
-            self.height[t] = offset + self.tall[i] if self.left[t] else DONE
-        if min(self.height) > offset:
-            self.after = 0
-
-    def _rise(self) -> bool:
-        """Lift each run of moments at the lowest height to the lower of its neighbours. False if an
-        array that is still to be placed would fit below: of all packings, that in which arrays lie
-        lowest in all has it there."""
-        low, ends = min(self.height), [DONE, *self.height, DONE]
-        runs = [t for t, h in enumerate(self.height) if h == low]
+    def _risen(self, here: _Reached) -> _Reached | None:
+        """Where the search comes to by lifting each run of moments at the lowest height to the
+        lower of its neighbours. None if an array that is still to be placed would fit below: of all
+        packings, that in which arrays lie lowest in all has it there."""
+        height = list(here.height)
+        low, ends = min(height), [DONE, *height, DONE]
+        runs = [t for t, h in enumerate(height) if h == low]
         breaks = [0, *(k for k, (a, b) in enumerate(pairwise(runs), 1) if b > a + 1), len(runs)]
         for begin, end in pairwise(breaks):
             a, b = runs[begin], runs[end - 1]
             above = min(ends[a], ends[b + 2])
-            inside = [i for i in self.open if a <= self.first[i] and self.last[i] <= b]
+            inside = [i for i in here.open if a <= self.first[i] and self.last[i] <= b]
             if any(low + self.tall[i] <= above for i in inside):
-                return False
-            self.height[a : b + 1] = [above] * (b - a + 1)
-        self.after = 0
-        return True
+                return None
+            height[a : b + 1] = [above] * (b - a + 1)
+        return replace(here, height=tuple(height), after=0, placed=None)
 
-    def _hopeless(self) -> bool:
+    def _hopeless(self, here: _Reached) -> bool:
         """True if an array, or all that is left at a moment, cannot lie above the heights reached,
         or if it is known that nothing comes from here. At a moment, arrays lie one above the other,
         each not below the height that is reached where it lives."""
-        lows = {i: max(self.height[self.first[i] : self.last[i] + 1]) for i in self.open}
-        if any(lows[i] > self.top[i] for i in self.open):
+        lows = {i: max(here.height[self.first[i] : self.last[i] + 1]) for i in here.open}
+        if any(lows[i] > self.top[i] for i in here.open):
             return True
-        ends, reach = self.height[:], [0] * len(self.height)
-        for i in sorted(self.open, key=lows.__getitem__):
+        ends, reach = list(here.height), [0] * len(here.height)
+        for i in sorted(here.open, key=lows.__getitem__):
             end = self.top[i] + self.tall[i]
             for t in range(self.first[i], self.last[i] + 1):
                 ends[t] = max(ends[t], lows[i]) + self.tall[i]
                 reach[t] = max(reach[t], end)
         over = any(end > most for end, most in zip(ends, reach, strict=True) if most)
-        return over or self._state() in self.failed
+        return over or here in self.failed
 
 
 def _fullest(lives: Sequence[Life]) -> list[int]:
