@@ -16,7 +16,6 @@ from codegen.tree.statements import (
     Build,
     Convert,
     Declare,
-    For,
     Kernel,
     Lane,
     Load,
@@ -27,7 +26,6 @@ from codegen.tree.statements import (
     Space,
     Store,
     Value,
-    loads,
     statements,
     subvalues,
 )
@@ -52,19 +50,6 @@ class Spelled:
 
 
 Spellings = Mapping[Memory, Spelled]
-
-
-def names_in(kernel: Kernel) -> set[str]:
-    """The names in use in a kernel, without those of its own memories."""
-    taken = {m.name for m in (*kernel.reads, *kernel.writes)} | {i.name for i in kernel.ids}
-    for s in statements(kernel.body):
-        match s:
-            case For(name, _, _, _):
-                taken.add(name)
-            case Store(_, _, value, _):
-                read = (load.memory for load in loads(value))
-                taken |= {m.name for m in read if m.space is Space.CONSTANT}
-    return taken | {kernel.name}
 
 
 def spellings(kernel: Kernel, layouts: Mapping[Memory, Layout], taken: set[str]) -> Spellings:

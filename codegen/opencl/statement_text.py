@@ -17,9 +17,10 @@ from codegen.opencl.constant_folding import folding
 from codegen.opencl.expression_text import Expressions
 from codegen.opencl.index_text import counter
 from codegen.opencl.loop_versions import guards_to_test, versions
-from codegen.opencl.memory_names import names_in, spellings
+from codegen.opencl.memory_names import spellings
 from codegen.opencl.name_addresses import naming
 from codegen.opencl.place_text import Places
+from codegen.tree.emitted_names import given_names
 from codegen.tree.statements import (
     Await,
     AwaitProducts,
@@ -70,7 +71,7 @@ class Writer:
         self.spelled = spelled_loops(kernel)
         self.layouts: Mapping[Memory, Layout] = layouts(body, self.spelled)
         held = frozenset(m for m, layout in self.layouts.items() if isinstance(layout, Registers))
-        taken = names_in(kernel)
+        taken = given_names(kernel)
         self.names = spellings(kernel, self.layouts, taken)
         self.registers = {m: self.names[m].names for m in held}
         self.apart = told_apart(kernel)

@@ -8,7 +8,7 @@ letter begins them, in an underscore and numbers: `weights_`, `acc_0_1`. Those o
 
 import re
 
-from codegen.tree.statements import Declare, For, Kernel, statements
+from codegen.tree.statements import Declare, For, Kernel, Space, Store, loads, statements
 
 PLAIN = re.compile(r"[^A-Za-z0-9_]")
 
@@ -49,10 +49,21 @@ def apart(hint: str, end: str, taken: set[str]) -> str:
     return name
 
 
+def given_names(kernel: Kernel) -> set[str]:
+    """The names in use in a kernel, without those of the memories that it declares: those of its
+    buffers, constant tables, loop counters and ids, and its own."""
+    taken = {m.name for m in (*kernel.reads, *kernel.writes)} | {i.name for i in kernel.ids}
+    for s in statements(kernel.body):
+        match s:
+            case For(name, _, _, _):
+                taken.add(name)
+            case Store(_, _, value, _):
+                read = (load.memory for load in loads(value))
+                taken |= {m.name for m in read if m.space is Space.CONSTANT}
+    return taken | {kernel.name}
+
+
 def in_use(kernel: Kernel) -> set[str]:
-    """The names of a kernel's memories, loop counters and ids."""
-    inner = list(statements(kernel.body))
-    memories = {s.memory.name for s in inner if isinstance(s, Declare)}
-    counters = {s.var for s in inner if isinstance(s, For)}
-    given = {m.name for m in (*kernel.reads, *kernel.writes)}
-    return memories | counters | given | {i.name for i in kernel.ids}
+    """All names in use in a kernel, those of the memories that it declares too."""
+    declared = (s.memory.name for s in statements(kernel.body) if isinstance(s, Declare))
+    return given_names(kernel).union(declared)
