@@ -16,7 +16,7 @@ from codegen.compile import Generated, generate
 from codegen.demand_proofs import demand_proofs
 from codegen.plan import Plan
 from codegen.proof.footprint import footprint
-from codegen.tree.statements import Space
+from codegen.tree.memories import Space
 from constraints.devices import Profile
 from constraints.infer.infer import infer
 from explore.measure.measure_tasks import Again, Measure

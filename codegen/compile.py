@@ -27,7 +27,8 @@ from codegen.opencl.print_kernel import print_kernel, print_kernel_in_bytes
 from codegen.plan import Buffer, Plan, Role
 from codegen.plan import Kernel as Launch
 from codegen.tree import emitted_names as names
-from codegen.tree.statements import Kernel, Memory, Space
+from codegen.tree.memories import Memory, Space
+from codegen.tree.statements import Kernel
 from ir.arena import Arena, lives, packed
 from ir.core.cut_kernels import Stage, stages
 from ir.core.frozen import frozen

@@ -6,20 +6,9 @@ from math import prod
 
 from codegen.memory.local_buffers import local_bytes
 from codegen.memory.unrolled_registers import unrolled_loops
-from codegen.tree.statements import (
-    Apply,
-    Block,
-    Declare,
-    For,
-    If,
-    Kernel,
-    Load,
-    Space,
-    Statement,
-    Store,
-    remembered,
-    subvalues,
-)
+from codegen.tree.kernel_values import Apply, Load, subvalues
+from codegen.tree.memories import Space
+from codegen.tree.statements import Block, Declare, For, If, Kernel, Statement, Store, remembered
 from ir.core.frozen import frozen
 from ir.errors import Unsupported
 

@@ -6,7 +6,8 @@ from itertools import islice
 from codegen.emit.read_views import TupleView, View
 from codegen.emit.scope import Scope
 from codegen.index.index import constant
-from codegen.tree.statements import Apply, Load, Select, Space, Value, kind_of, subvalues
+from codegen.tree.kernel_values import Apply, Load, Select, Value, kind_of, subvalues
+from codegen.tree.memories import Space
 from ir.core.nodes import (
     AsVector,
     Expr,

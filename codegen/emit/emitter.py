@@ -28,7 +28,8 @@ from codegen.index.condition import within
 from codegen.index.index import Index, constant
 from codegen.tree.array_axes import Axis, Owned, Plain, number, owners
 from codegen.tree.emitted_names import loop
-from codegen.tree.statements import Space, Unroll
+from codegen.tree.memories import Space
+from codegen.tree.statements import Unroll
 from ir.core.nodes import (
     Concat,
     Expr,

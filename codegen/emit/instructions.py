@@ -15,7 +15,8 @@ from codegen.emit.write_places import Place, array_place, is_own, put, view_of
 from codegen.index.index import Index, as_index
 from codegen.index.pieces import places_of_pieces
 from codegen.tree.array_axes import bare, number
-from codegen.tree.statements import Call, Kind, Load, Space, Value, Whole
+from codegen.tree.kernel_values import Call, Kind, Load, Value, Whole
+from codegen.tree.memories import Space
 from codegen.tree.value_builders import in_pieces
 from ir.core.nodes import Expr, Instruct, Instruction
 from ir.core.type_rules import elem_of

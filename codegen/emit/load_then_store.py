@@ -11,22 +11,10 @@ from codegen.index.condition import substitute_in
 from codegen.index.index import Index, constant, var
 from codegen.index.substitute import substitute
 from codegen.tree.emitted_names import apart
+from codegen.tree.kernel_values import Load, kind_of, loads
+from codegen.tree.memories import Memory, Space
 from codegen.tree.move_memory import Location, moved
-from codegen.tree.statements import (
-    Block,
-    Declare,
-    For,
-    If,
-    Load,
-    Memory,
-    Space,
-    Statement,
-    Store,
-    Unroll,
-    kind_of,
-    loads,
-    statements,
-)
+from codegen.tree.statements import Block, Declare, For, If, Statement, Store, Unroll, statements
 from codegen.tree.value_builders import substituted
 
 Loops = tuple[tuple[str, int], ...]  # the name and the trips of each loop around, outermost first

@@ -24,7 +24,9 @@ from codegen.emit.scope import Scope
 from codegen.emit.write_places import Cell, Place, view_of
 from codegen.memory.begun_copies import begins, begun
 from codegen.tree.array_axes import Plain
-from codegen.tree.statements import Await, Space, Value
+from codegen.tree.kernel_values import Value
+from codegen.tree.memories import Space
+from codegen.tree.statements import Await
 from ir.core.nodes import (
     AsScalar,
     AsVector,

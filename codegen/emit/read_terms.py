@@ -17,7 +17,7 @@ from codegen.index.index import Index, assume, constant
 from codegen.tree.array_axes import Axis, Plain, number, plain
 from codegen.tree.index_functions import arithmetic as index_arithmetic
 from codegen.tree.index_functions import index_at
-from codegen.tree.statements import Call, Kind, Load, Number, Value, Whole
+from codegen.tree.kernel_values import Call, Kind, Load, Number, Value, Whole
 from codegen.tree.value_builders import binary, chosen, conversion, unary
 from ir.core.conversions import CONVERSIONS
 from ir.core.nodes import (

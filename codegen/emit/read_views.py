@@ -12,7 +12,9 @@ from codegen.emit.scope import Scope
 from codegen.index.condition import ALWAYS, NEVER, Condition, at_least, less, within
 from codegen.index.index import Index, assume, constant, maximum, minimum
 from codegen.tree.array_axes import Axis, Plain, joined, number, plain
-from codegen.tree.statements import Block, If, Kind, Load, Space, Store, Unroll, Value, kind_of
+from codegen.tree.kernel_values import Kind, Load, Value, kind_of
+from codegen.tree.memories import Space
+from codegen.tree.statements import Block, If, Store, Unroll
 from codegen.tree.value_builders import fitted, lane_of, lane_variable, select, vectorised
 from ir.core.frozen import frozen
 from ir.core.nodes import Edge

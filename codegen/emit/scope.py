@@ -9,20 +9,9 @@ from codegen.index.condition import ALWAYS, NEVER, Condition, both, less
 from codegen.index.index import Index, assume, constant, var
 from codegen.tree.array_axes import Axis, Joined, Owned, Plain
 from codegen.tree.emitted_names import apart, stem
-from codegen.tree.statements import (
-    Block,
-    Declare,
-    For,
-    If,
-    Load,
-    Memory,
-    Space,
-    Statement,
-    Store,
-    Unroll,
-    Value,
-    block,
-)
+from codegen.tree.kernel_values import Load, Value
+from codegen.tree.memories import Memory, Space
+from codegen.tree.statements import Block, Declare, For, If, Statement, Store, Unroll, block
 from ir.core.frozen import distinct, frozen
 from ir.core.nodes import Level
 

@@ -12,7 +12,8 @@ from codegen.index.index import Index, constant
 from codegen.index.substitute import substitute
 from codegen.memory.unrolled_registers import is_aligned
 from codegen.tree.array_axes import Axis, Joined, Plain, joined, share, slot, someones
-from codegen.tree.statements import Lane, Load, Memory, Space, Value, kind_of
+from codegen.tree.kernel_values import Lane, Load, Value, kind_of
+from codegen.tree.memories import Memory, Space
 from codegen.tree.value_builders import contiguous, fitted, lane_of, lane_variable, lanes_of
 from ir.core.frozen import frozen
 from ir.core.types import Array, Scalar, Tuple, Type, Vector

@@ -16,6 +16,8 @@ from codegen.index.injectivity import impossible
 from codegen.index.remainders import never_equal
 from codegen.index.substitute import substitute
 from codegen.tree.array_axes import bare
+from codegen.tree.kernel_values import kind_of, loads
+from codegen.tree.memories import Memory, Space
 from codegen.tree.statements import (
     Await,
     Barrier,
@@ -24,13 +26,9 @@ from codegen.tree.statements import (
     For,
     If,
     Kernel,
-    Memory,
-    Space,
     Statement,
     Store,
     block,
-    kind_of,
-    loads,
     statements,
 )
 from ir.core.frozen import frozen

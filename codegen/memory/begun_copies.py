@@ -6,23 +6,17 @@ awaits later."""
 from collections import Counter
 from dataclasses import replace
 
+from codegen.tree.kernel_values import Load, Number, Select, Value, kind_of, loads
+from codegen.tree.memories import Memory, Space
 from codegen.tree.statements import (
     Block,
     Declare,
     For,
     If,
     Kernel,
-    Load,
-    Memory,
-    Number,
-    Select,
-    Space,
     Statement,
     Store,
-    Value,
     calls,
-    kind_of,
-    loads,
     remembered,
     statements,
 )

@@ -6,19 +6,16 @@ stored there at once."""
 from collections import Counter
 from dataclasses import replace
 
+from codegen.tree.kernel_values import Load, kind_of, loads
+from codegen.tree.memories import Memory, Space
 from codegen.tree.statements import (
     Block,
     Declare,
     For,
     If,
     Kernel,
-    Load,
-    Memory,
-    Space,
     Statement,
     Store,
-    kind_of,
-    loads,
     remembered,
     statements,
 )

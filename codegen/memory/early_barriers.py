@@ -9,6 +9,8 @@ to load by then. So the barrier comes first, and the loads go on beside what fol
 
 from dataclasses import replace
 
+from codegen.tree.kernel_values import loads
+from codegen.tree.memories import Space
 from codegen.tree.statements import (
     Await,
     Barrier,
@@ -16,12 +18,10 @@ from codegen.tree.statements import (
     Declare,
     For,
     Kernel,
-    Space,
     Statement,
     Store,
     block,
     calls,
-    loads,
     remembered,
     statements,
 )

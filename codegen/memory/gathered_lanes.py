@@ -15,26 +15,18 @@ from codegen.index.substitute import coefficient, substitute
 from codegen.memory.kept_for_turns import Loops, computed, kept
 from codegen.memory.unrolled_registers import is_aligned
 from codegen.tree.emitted_names import in_use
+from codegen.tree.kernel_values import Broadcast, Build, Kind, Load, Number, Select, Value, kind_of
+from codegen.tree.memories import Memory, Space
 from codegen.tree.statements import (
     Block,
-    Broadcast,
-    Build,
     Declare,
     For,
     If,
     Kernel,
-    Kind,
-    Load,
-    Memory,
-    Number,
-    Select,
-    Space,
     Statement,
     Store,
     Unroll,
-    Value,
     block,
-    kind_of,
     remembered,
 )
 from ir.core.frozen import frozen

@@ -8,19 +8,9 @@ from math import prod
 
 from codegen.index.index import Index, as_index, var
 from codegen.tree.emitted_names import apart
-from codegen.tree.statements import (
-    Block,
-    For,
-    Kind,
-    Load,
-    Memory,
-    Space,
-    Statement,
-    Store,
-    Unroll,
-    Value,
-    block,
-)
+from codegen.tree.kernel_values import Kind, Load, Value
+from codegen.tree.memories import Memory, Space
+from codegen.tree.statements import Block, For, Statement, Store, Unroll, block
 from codegen.tree.value_builders import substituted
 from ir.core.frozen import frozen
 

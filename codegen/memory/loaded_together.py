@@ -8,22 +8,9 @@ from dataclasses import replace
 from codegen.index.index import Index, constant, var
 from codegen.index.substitute import coefficient, substitute
 from codegen.memory.unrolled_registers import is_aligned
-from codegen.tree.statements import (
-    Block,
-    Build,
-    For,
-    If,
-    Kernel,
-    Lane,
-    Load,
-    Space,
-    Statement,
-    Store,
-    Value,
-    loads,
-    remembered,
-    rewrite,
-)
+from codegen.tree.kernel_values import Build, Lane, Load, Value, loads, rewrite
+from codegen.tree.memories import Space
+from codegen.tree.statements import Block, For, If, Kernel, Statement, Store, remembered
 from codegen.tree.value_builders import substituted
 
 WIDTHS = (8, 4)  # of vectors that are loaded whole, the widest first

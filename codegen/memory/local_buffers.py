@@ -3,20 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from codegen.tree.kernel_values import loads
+from codegen.tree.memories import Memory, Space
 from codegen.tree.move_memory import Location, moved
-from codegen.tree.statements import (
-    Block,
-    Declare,
-    For,
-    If,
-    Kernel,
-    Memory,
-    Space,
-    Statement,
-    Store,
-    block,
-    loads,
-)
+from codegen.tree.statements import Block, Declare, For, If, Kernel, Statement, Store, block
 from ir.arena import LOCAL_ALIGNMENT, Life, aligned, packed
 from ir.core.types import BYTES
 

@@ -7,31 +7,23 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from codegen.tree.statements import (
+from codegen.tree.kernel_values import (
     Apply,
-    Block,
     Broadcast,
     Build,
     Call,
     Convert,
-    Declare,
-    For,
-    If,
-    Kernel,
     Kind,
     Load,
-    Memory,
     Number,
     Repack,
-    Space,
-    Statement,
-    Store,
     Value,
     kind_of,
     operands,
-    remembered,
     with_operands,
 )
+from codegen.tree.memories import Memory, Space
+from codegen.tree.statements import Block, Declare, For, If, Kernel, Statement, Store, remembered
 from ir.core.types import NARROW_REALS
 from ir.meaning.conversions import FORMATS, rounded
 

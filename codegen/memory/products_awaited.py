@@ -11,22 +11,19 @@ turn before: so few are under way, and what they read takes few registers.
 from dataclasses import replace
 
 from codegen.index.index import as_index
+from codegen.tree.kernel_values import Call, Load, loads
+from codegen.tree.memories import Memory, Space
 from codegen.tree.statements import (
     AwaitProducts,
     Barrier,
     Block,
-    Call,
     For,
     If,
     Kernel,
-    Load,
-    Memory,
-    Space,
     Statement,
     Store,
     block,
     calls,
-    loads,
     remembered,
     statements,
 )

@@ -8,30 +8,32 @@ from dataclasses import dataclass, field, replace
 from codegen.memory.kept_for_turns import Kept, Loops, computed, kept
 from codegen.memory.narrow_reals import NARROW
 from codegen.tree.emitted_names import in_use
-from codegen.tree.statements import (
+from codegen.tree.kernel_values import (
     Apply,
+    Call,
+    Kind,
+    Repack,
+    Value,
+    gathers,
+    kind_of,
+    loads,
+    subvalues,
+)
+from codegen.tree.memories import Memory
+from codegen.tree.statements import (
     Await,
     Barrier,
     Block,
-    Call,
     Declare,
     For,
     If,
     Kernel,
-    Kind,
-    Memory,
-    Repack,
     Statement,
     Store,
     Unroll,
-    Value,
     block,
-    gathers,
-    kind_of,
-    loads,
     remembered,
     statements,
-    subvalues,
 )
 from codegen.tree.value_builders import names_in
 

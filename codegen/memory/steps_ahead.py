@@ -22,31 +22,32 @@ from codegen.index.index import Index, as_index, var
 from codegen.index.substitute import substitute, unassumed
 from codegen.memory.kept_for_turns import Turns
 from codegen.tree.emitted_names import apart, in_use
+from codegen.tree.kernel_values import (
+    Broadcast,
+    Call,
+    Load,
+    Number,
+    Repack,
+    Select,
+    Value,
+    kind_of,
+    loads,
+    rewrite,
+)
+from codegen.tree.memories import Memory, Space
 from codegen.tree.statements import (
     Await,
     Barrier,
     Block,
-    Broadcast,
-    Call,
     Declare,
     For,
     If,
     Kernel,
-    Load,
-    Memory,
-    Number,
-    Repack,
-    Select,
-    Space,
     Statement,
     Store,
     Unroll,
-    Value,
     block,
-    kind_of,
-    loads,
     remembered,
-    rewrite,
     statements,
 )
 from codegen.tree.value_builders import substituted

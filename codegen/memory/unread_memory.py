@@ -4,17 +4,17 @@
 
 from dataclasses import replace
 
+from codegen.tree.kernel_values import loads
+from codegen.tree.memories import Memory
 from codegen.tree.statements import (
     Block,
     Declare,
     For,
     If,
     Kernel,
-    Memory,
     Statement,
     Store,
     block,
-    loads,
     statements,
 )
 

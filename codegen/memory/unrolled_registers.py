@@ -9,20 +9,16 @@ unrolls by itself keeps far fewer registers alive than one that is given the cop
 from collections.abc import Iterator, Mapping
 
 from codegen.index.index import Index
+from codegen.tree.kernel_values import Build, Load, kind_of, loads
+from codegen.tree.memories import Memory, Space
 from codegen.tree.statements import (
     Block,
-    Build,
     For,
     If,
     Kernel,
-    Load,
-    Memory,
-    Space,
     Statement,
     Store,
     Unroll,
-    kind_of,
-    loads,
     remembered,
     statements,
 )

@@ -10,7 +10,8 @@ devices have an instruction that takes any four bytes of two registers.
 from collections.abc import Mapping
 
 from codegen.memory.unrolled_registers import Layout, lanes_of_registers
-from codegen.tree.statements import Build, Load, Memory
+from codegen.tree.kernel_values import Build, Load
+from codegen.tree.memories import Memory
 
 BYTES = frozenset({"char", "uchar"})
 ROWS = 4

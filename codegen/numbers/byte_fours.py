@@ -5,7 +5,7 @@ that multiplies four pairs of bytes and adds up the products, for 16 sums at onc
 # key: e value
 
 from codegen.numbers.byte_pairs import narrow_factors
-from codegen.tree.statements import Apply, Broadcast, Kind, Number, Value, kind_of
+from codegen.tree.kernel_values import Apply, Broadcast, Kind, Number, Value, kind_of
 from ir.core.frozen import frozen
 
 FOURS = "fours_of_uchar_char"

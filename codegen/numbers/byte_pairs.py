@@ -6,7 +6,7 @@ beside each other.
 # key: e value, w width
 
 from codegen.numbers.byte_columns import BYTES
-from codegen.tree.statements import Apply, Broadcast, Convert, Kind, Value, kind_of
+from codegen.tree.kernel_values import Apply, Broadcast, Convert, Kind, Value, kind_of
 from ir.core.frozen import frozen
 
 WIDTHS = frozenset({2, 4, 8, 16})

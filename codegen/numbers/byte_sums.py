@@ -4,7 +4,7 @@ bytes of its terms alone."""
 # key: e value, n a number
 
 from codegen.numbers.byte_columns import BYTES
-from codegen.tree.statements import Apply, Broadcast, Convert, Number, Value, Whole, kind_of
+from codegen.tree.kernel_values import Apply, Broadcast, Convert, Number, Value, Whole, kind_of
 from ir.core.frozen import frozen
 
 

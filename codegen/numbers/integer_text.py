@@ -6,7 +6,8 @@ whether a divisor is 0 or -1 before it divides.
 
 # key: e value, w width
 
-from codegen.tree.statements import Broadcast, Convert, Kind, Memory, Number, Value, Whole
+from codegen.tree.kernel_values import Broadcast, Convert, Kind, Number, Value, Whole
+from codegen.tree.memories import Memory
 from ir.core.types import BYTES
 
 WRAPS = frozenset({"+", "-", "*", "neg"})  # undefined in C where an int overflows

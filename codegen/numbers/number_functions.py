@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from codegen.numbers.byte_functions import BYTE_FUNCTIONS
 from codegen.numbers.function_body import NumberFunction
 from codegen.numbers.integer_text import suffix, type_text
-from codegen.tree.statements import Kind
+from codegen.tree.kernel_values import Kind
 from ir.core.types import RANGES
 
 _QUIET = "as_uint@(x) | 4194304u"  # a NaN, which keeps being one without its lower half

@@ -5,7 +5,7 @@
 from collections.abc import Callable
 
 from codegen.numbers.integer_text import type_text
-from codegen.tree.statements import Apply, Broadcast, Kind, Value
+from codegen.tree.kernel_values import Apply, Broadcast, Kind, Value
 from ir.core.type_rules import COMPARISONS
 
 CHOICE, SUM, PRODUCT, UNARY, PRIMARY = range(5)  # how tightly a text holds together

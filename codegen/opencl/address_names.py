@@ -11,7 +11,7 @@ from codegen.index.substitute import unassumed
 from codegen.opencl.index_text import INT_MAX, needs_64, to_c, to_c_anywhere
 from codegen.opencl.walking_addresses import LoopPlace, Walk
 from codegen.tree.array_axes import bare
-from codegen.tree.statements import Memory, Space
+from codegen.tree.memories import Memory, Space
 from ir.core.frozen import frozen
 from ir.core.types import BYTES
 

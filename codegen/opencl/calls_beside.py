@@ -8,7 +8,9 @@ from dataclasses import replace
 
 from codegen.index.index import Index
 from codegen.index.substitute import substitute
-from codegen.tree.statements import Call, Memory, Store, placed_operands
+from codegen.tree.kernel_values import Call, placed_operands
+from codegen.tree.memories import Memory
+from codegen.tree.statements import Store
 from ir.core.frozen import frozen
 from ir.core.nodes import Instruction
 from ir.instructions.side_by_side import several_name

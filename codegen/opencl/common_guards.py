@@ -16,18 +16,8 @@ from itertools import product
 
 from codegen.index.atoms import Var
 from codegen.index.condition import ALWAYS, NEVER, Condition, both, shared, substitute_in
-from codegen.tree.statements import (
-    Barrier,
-    Block,
-    For,
-    If,
-    Kernel,
-    Select,
-    Statement,
-    Store,
-    statements,
-    subvalues,
-)
+from codegen.tree.kernel_values import Select, subvalues
+from codegen.tree.statements import Barrier, Block, For, If, Kernel, Statement, Store, statements
 from ir.core.frozen import frozen
 
 IN_STEP = 8  # work-items beside each other, of which few should wait for others

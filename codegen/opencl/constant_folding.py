@@ -13,25 +13,22 @@ from operator import is_
 from codegen.index.condition import ALWAYS, NEVER, Condition, substitute_in
 from codegen.index.substitute import substitute
 from codegen.opencl.text_patterns import Varying
-from codegen.tree.statements import (
+from codegen.tree.kernel_values import (
     Apply,
     Broadcast,
     Convert,
-    Kernel,
     Kind,
     Load,
-    Memory,
     Number,
     Select,
-    Space,
-    Store,
     Value,
     Whole,
     operands,
-    remembered,
     subvalues,
     with_operands,
 )
+from codegen.tree.memories import Memory, Space
+from codegen.tree.statements import Kernel, Store, remembered
 from codegen.tree.value_builders import is_whole
 from ir.meaning.arithmetic import cospi, sinpi
 

@@ -36,7 +36,7 @@ from codegen.opencl.index_text import condition_to_c, needs_64
 from codegen.opencl.loop_versions import NO_FACTS, Facts
 from codegen.opencl.place_text import Places, as_const, in_vectors, lanes_text
 from codegen.opencl.text_patterns import Pattern, Varying
-from codegen.tree.statements import (
+from codegen.tree.kernel_values import (
     Apply,
     Broadcast,
     Build,
@@ -48,12 +48,12 @@ from codegen.tree.statements import (
     Number,
     Repack,
     Select,
-    Space,
-    Store,
     Value,
     Whole,
     kind_of,
 )
+from codegen.tree.memories import Space
+from codegen.tree.statements import Store
 from codegen.tree.value_builders import is_whole
 from ir.core.nodes import Instruction
 from ir.core.terms import variables

@@ -11,24 +11,20 @@ from math import prod
 
 from codegen.memory.unrolled_registers import Layout, Registers
 from codegen.tree.emitted_names import numbered
-from codegen.tree.statements import (
+from codegen.tree.kernel_values import (
     Broadcast,
     Build,
     Convert,
-    Declare,
-    Kernel,
     Lane,
     Load,
-    Memory,
     Number,
     Repack,
     Select,
-    Space,
-    Store,
     Value,
-    statements,
     subvalues,
 )
+from codegen.tree.memories import Memory, Space
+from codegen.tree.statements import Declare, Kernel, Store, statements
 from ir.core.frozen import frozen
 
 COPIED = (Load, Number, Select, Build, Broadcast, Convert, Repack, Lane)

@@ -17,18 +17,9 @@ from codegen.opencl.address_names import Definition, Naming, fresh
 from codegen.opencl.index_text import INT_MAX, needs_64
 from codegen.opencl.memory_names import Spellings
 from codegen.opencl.walking_addresses import LoopPlace, Walk, walk
-from codegen.tree.statements import (
-    Block,
-    For,
-    If,
-    Load,
-    Memory,
-    Select,
-    Store,
-    Value,
-    Whole,
-    subvalues,
-)
+from codegen.tree.kernel_values import Load, Select, Value, Whole, subvalues
+from codegen.tree.memories import Memory
+from codegen.tree.statements import Block, For, If, Store
 from ir.core.frozen import frozen
 
 WORTH = 2  # operations that make a sum worth a name

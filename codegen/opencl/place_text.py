@@ -13,7 +13,8 @@ from codegen.opencl.address_names import Naming, flat
 from codegen.opencl.index_text import needs_64
 from codegen.opencl.memory_names import Spellings
 from codegen.opencl.text_patterns import Varying
-from codegen.tree.statements import Kind, Load, Memory, Space
+from codegen.tree.kernel_values import Kind, Load
+from codegen.tree.memories import Memory, Space
 from ir.core.types import BYTES
 
 ALIGNED = 64  # bytes that every array begins at a multiple of

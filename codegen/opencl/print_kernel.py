@@ -10,24 +10,18 @@ from codegen.numbers.number_text import number_text
 from codegen.opencl.index_text import counter
 from codegen.opencl.memory_names import Spellings
 from codegen.opencl.statement_text import AWAIT, Writer
-from codegen.tree.statements import (
-    Declare,
-    Kernel,
-    Memory,
+from codegen.tree.kernel_values import (
     Repack,
-    Space,
-    Store,
     Value,
-    calls,
     gathers,
     kind_of,
     loads,
     operands,
     placed_operands,
-    remembered,
-    statements,
     subvalues,
 )
+from codegen.tree.memories import Memory, Space
+from codegen.tree.statements import Declare, Kernel, Store, calls, remembered, statements
 from ir.arena import LOCAL_ALIGNMENT
 from ir.instructions import local_writes, under_way
 from ir.instructions.entries.copies import COPIES

@@ -21,25 +21,21 @@ from codegen.opencl.memory_names import spellings
 from codegen.opencl.name_addresses import naming
 from codegen.opencl.place_text import Places
 from codegen.tree.emitted_names import given_names
+from codegen.tree.kernel_values import Broadcast, Kind, Number, kind_of
+from codegen.tree.memories import Memory, Space
 from codegen.tree.statements import (
     Await,
     AwaitProducts,
     Barrier,
     Block,
-    Broadcast,
     Declare,
     For,
     If,
     Kernel,
-    Kind,
-    Memory,
-    Number,
-    Space,
     Statement,
     Store,
     Unroll,
     calls,
-    kind_of,
 )
 from ir.core.types import BYTES
 from ir.instructions.entries.copies import PAST

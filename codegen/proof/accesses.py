@@ -8,7 +8,7 @@ from codegen.index.atoms import Assume
 from codegen.index.condition import Condition
 from codegen.index.index import Index
 from codegen.proof.verdicts import Kind
-from codegen.tree.statements import Memory, Space
+from codegen.tree.memories import Memory, Space
 from ir.core.frozen import distinct
 
 

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from codegen.proof.access_series import as_series
 from codegen.proof.accesses import Access, Branch, Loop, Meet, Node, Sequence, Touch, parts_of
-from codegen.tree.statements import Memory, Space
+from codegen.tree.memories import Memory, Space
 from ir.core.frozen import distinct, frozen
 
 Pins = tuple[tuple[str, int], ...]

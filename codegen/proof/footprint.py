@@ -36,30 +36,31 @@ from codegen.proof.accesses import (
     without,
 )
 from codegen.proof.verdicts import Kind as About
-from codegen.tree.statements import (
-    Await,
-    AwaitProducts,
-    Barrier,
-    Block,
+from codegen.tree.kernel_values import (
     Call,
-    Declare,
-    For,
-    If,
-    Kernel,
     Load,
-    Memory,
     Select,
-    Space,
-    Statement,
-    Store,
     Value,
     Whole,
-    calls,
     gathers,
     kind_of,
     loads,
     operands,
     placed_operands,
+)
+from codegen.tree.memories import Memory, Space
+from codegen.tree.statements import (
+    Await,
+    AwaitProducts,
+    Barrier,
+    Block,
+    Declare,
+    For,
+    If,
+    Kernel,
+    Statement,
+    Store,
+    calls,
     remembered,
     statements,
 )

@@ -12,7 +12,8 @@ from codegen.proof.accesses import Footprint
 from codegen.proof.footprint import footprint
 from codegen.proof.races_and_bounds import EACH_MS, LIMIT_MS, RANGES, verdicts
 from codegen.proof.verdicts import Kind, Obligation, Proof, Proved, Refuted, Unproved, Verdict
-from codegen.tree.statements import Kernel, calls, gathers, remembered
+from codegen.tree.kernel_values import gathers
+from codegen.tree.statements import Kernel, calls, remembered
 
 
 @remembered

@@ -23,7 +23,7 @@ from codegen.proof.guard_facts import Range, follows
 from codegen.proof.products_under_way import under_way
 from codegen.proof.verdicts import Kind, Obligation, Proved, Refuted, Unproved, Verdict
 from codegen.proof.z3_questions import Found, GaveUp, Impossible, Question, ask, satisfies
-from codegen.tree.statements import Space
+from codegen.tree.memories import Space
 
 Ids = tuple[str, ...]  # of the work-items of a group
 RANGES, GUARDS, TRIAL, SOLVER = "ranges", "guards", "trial", "Z3"

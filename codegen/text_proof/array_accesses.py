@@ -13,7 +13,8 @@ from codegen.text_proof.c_values import Data, Either, Int, Meaning, Storage, Val
 from codegen.text_proof.reading import Reading
 from codegen.text_reader.c_syntax import Call, Cast, CExpr, Element, Infix, Name, Pointed, Pointer
 from codegen.text_reader.c_words import SIZES, loads_halves
-from codegen.tree.statements import Kind, Memory
+from codegen.tree.kernel_values import Kind
+from codegen.tree.memories import Memory
 
 
 class Indices(Protocol):

@@ -4,7 +4,8 @@ from codegen.index.condition import Condition
 from codegen.index.index import Index
 from codegen.proof.accesses import Where
 from codegen.text_reader.c_syntax import Function
-from codegen.tree.statements import Kind, Memory
+from codegen.tree.kernel_values import Kind
+from codegen.tree.memories import Memory
 from ir.core.frozen import distinct, frozen
 from ir.core.nodes import Instruction
 

@@ -16,7 +16,7 @@ from codegen.proof.verdicts import Kind as About
 from codegen.text_proof.c_values import Data, Int, Truth, Value
 from codegen.text_proof.reading import Reading
 from codegen.text_reader.c_words import SIZES
-from codegen.tree.statements import Kind
+from codegen.tree.kernel_values import Kind
 
 LIMITS = {False: (-(2**31), 2**31 - 1), True: (-(2**63), 2**63 - 1)}
 COMPARISONS: Mapping[str, Callable[[Index, Index], Condition]] = {

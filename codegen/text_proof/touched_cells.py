@@ -12,7 +12,7 @@ from codegen.proof.evaluate_indices import Array, Grid, evaluated
 from codegen.text_proof.text_footprint import text_footprint
 from codegen.text_proof.work_item_ids import Size
 from codegen.text_reader.c_syntax import KernelText
-from codegen.tree.statements import Memory, Space
+from codegen.tree.memories import Memory, Space
 from ir.core.frozen import frozen
 
 MOST = 1 << 21  # cells that are computed of a kernel's accesses of one kind: some 0.1 s

@@ -16,7 +16,7 @@ from codegen.text_reader.c_syntax import (
     statements_in,
 )
 from codegen.text_reader.c_words import IDS
-from codegen.tree.statements import Space
+from codegen.tree.memories import Space
 
 Size = tuple[int, int, int]
 

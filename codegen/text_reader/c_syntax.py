@@ -7,7 +7,8 @@ Key: e expression.
 
 from collections.abc import Iterator
 
-from codegen.tree.statements import Kind, Space
+from codegen.tree.kernel_values import Kind
+from codegen.tree.memories import Space
 from ir.core.frozen import distinct
 from ir.core.nodes import Instruction
 

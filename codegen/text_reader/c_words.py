@@ -5,7 +5,8 @@ import re
 
 from codegen.numbers.number_functions import NUMBER_FUNCTIONS, number_function
 from codegen.text_reader.c_syntax import Call, Cast, CExpr, Infix, Name, Negative, Whole
-from codegen.tree.statements import Kind, Space
+from codegen.tree.kernel_values import Kind
+from codegen.tree.memories import Space
 
 SIZES = {"char": 1, "short": 2, "int": 4, "long": 8, "half": 2, "float": 4}  # bytes of each scalar
 SIZES |= {f"u{whole}": SIZES[whole] for whole in ("char", "short", "int", "long")}

@@ -21,7 +21,8 @@ from codegen.text_reader.c_syntax import (
 )
 from codegen.text_reader.c_tokens import NotRead, Tokens
 from codegen.text_reader.c_words import CONSTANTS, KINDS, SPACES
-from codegen.tree.statements import Kind, Space
+from codegen.tree.kernel_values import Kind
+from codegen.tree.memories import Space
 
 BYTE = Kind("char")
 QUALIFIERS = frozenset({"const", *SPACES})  # what the type of a pointer begins with

@@ -40,7 +40,8 @@ from codegen.text_reader.read_expressions import (
     kind_of_token,
     unary,
 )
-from codegen.tree.statements import Kind, Space
+from codegen.tree.kernel_values import Kind
+from codegen.tree.memories import Space
 from ir.instructions.local_writes import ORDERED_BARRIER
 from ir.instructions.under_way import AWAIT_PRODUCTS, AWAIT_PRODUCTS_BUT, SETTLED
 

@@ -8,7 +8,9 @@ letter begins them, in an underscore and numbers: `weights_`, `acc_0_1`. Those o
 
 import re
 
-from codegen.tree.statements import Declare, For, Kernel, Space, Store, loads, statements
+from codegen.tree.kernel_values import loads
+from codegen.tree.memories import Space
+from codegen.tree.statements import Declare, For, Kernel, Store, statements
 
 PLAIN = re.compile(r"[^A-Za-z0-9_]")
 

@@ -5,15 +5,9 @@ from collections.abc import Mapping
 from codegen.index.atoms import Var
 from codegen.index.index import Index
 from codegen.tree.array_axes import bare
-from codegen.tree.statements import (
-    Block,
-    For,
-    If,
-    Memory,
-    Store,
-    kind_of,
-    loads,
-)
+from codegen.tree.kernel_values import kind_of, loads
+from codegen.tree.memories import Memory
+from codegen.tree.statements import Block, For, If, Store
 from ir.core.frozen import frozen
 
 

@@ -4,18 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from codegen.index.index import Index
-from codegen.tree.statements import (
-    Block,
-    Declare,
-    For,
-    If,
-    Load,
-    Memory,
-    Statement,
-    Store,
-    Value,
-    rewrite,
-)
+from codegen.tree.kernel_values import Load, Value, rewrite
+from codegen.tree.memories import Memory
+from codegen.tree.statements import Block, Declare, For, If, Statement, Store
 from ir.core.frozen import frozen
 
 

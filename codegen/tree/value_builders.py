@@ -8,7 +8,7 @@ from dataclasses import replace
 from codegen.index.condition import Condition, both, substitute_in
 from codegen.index.index import Index, constant, var
 from codegen.index.substitute import coefficient, substitute
-from codegen.tree.statements import (
+from codegen.tree.kernel_values import (
     Apply,
     Broadcast,
     Build,
@@ -18,7 +18,6 @@ from codegen.tree.statements import (
     Load,
     Number,
     Select,
-    Space,
     Value,
     Whole,
     kind_of,
@@ -26,6 +25,7 @@ from codegen.tree.statements import (
     rewrite,
     subvalues,
 )
+from codegen.tree.memories import Space
 from ir.core.conversions import Conversion
 from ir.core.type_rules import COMPARISONS
 from ir.core.types import RANGES

@@ -13,7 +13,8 @@ from codegen.compile import Generated
 from codegen.index.substitute import substitute
 from codegen.proof.accesses import Access
 from codegen.proof.footprint import footprint
-from codegen.tree.statements import Kernel, Space, remembered
+from codegen.tree.memories import Space
+from codegen.tree.statements import Kernel, remembered
 from explore.building.index_classes import Parts, Values, classes, values_of
 from explore.building.traffic import guards, running
 from ir.core.types import BYTES

@@ -14,20 +14,8 @@ from codegen.index.condition import ALWAYS, NEVER, Condition, both, substitute_i
 from codegen.memory.unrolled_registers import spelled_loops
 from codegen.opencl.constant_folding import Folding, folding
 from codegen.opencl.text_patterns import Varying
-from codegen.tree.statements import (
-    Apply,
-    Block,
-    Broadcast,
-    For,
-    If,
-    Kernel,
-    Number,
-    Statement,
-    Store,
-    Value,
-    kind_of,
-    subvalues,
-)
+from codegen.tree.kernel_values import Apply, Broadcast, Number, Value, kind_of, subvalues
+from codegen.tree.statements import Block, For, If, Kernel, Statement, Store
 from codegen.tree.value_builders import is_whole
 from explore.bounds.program_work import FREE
 from ir.core.frozen import frozen

@@ -20,32 +20,25 @@ from codegen.memory.unrolled_registers import spelled_loops
 from codegen.opencl.common_guards import CommonGuards, told_apart
 from codegen.opencl.constant_folding import Folding, folded, folding
 from codegen.opencl.loop_versions import NO_FACTS, Facts, guards_to_test, versions
-from codegen.tree.statements import (
+from codegen.tree.kernel_values import (
     Apply,
-    Block,
     Broadcast,
     Build,
     Call,
     Convert,
-    For,
-    If,
-    Kernel,
     Lane,
     Load,
-    Memory,
     Number,
     Repack,
     Select,
-    Space,
-    Statement,
-    Store,
     Value,
     Whole,
     kind_of,
     operands,
-    statements,
     subvalues,
 )
+from codegen.tree.memories import Memory, Space
+from codegen.tree.statements import Block, For, If, Kernel, Statement, Store, statements
 from codegen.tree.value_builders import is_whole
 from explore.building.guard_shares import share
 from ir.core.nodes import Binary, Expr, Reduce

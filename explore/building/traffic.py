@@ -21,7 +21,8 @@ from codegen.index.index import Index, maximum, var
 from codegen.index.substitute import substitute
 from codegen.proof.accesses import Access, Footprint, Where
 from codegen.proof.footprint import footprint
-from codegen.tree.statements import Kernel, Space, remembered
+from codegen.tree.memories import Space
+from codegen.tree.statements import Kernel, remembered
 from explore.building.index_classes import (
     DENSE,
     Numbers,

@@ -22,7 +22,7 @@ from codegen.text_reader.c_syntax import KernelText
 from codegen.text_reader.c_tokens import NotRead
 from codegen.text_reader.c_words import SIZES, STORED_AS
 from codegen.text_reader.read_kernel import read_kernel
-from codegen.tree.statements import Space
+from codegen.tree.memories import Space
 
 SIDE = 48  # cells of a picture's side at most
 

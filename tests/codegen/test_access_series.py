@@ -7,7 +7,7 @@ from random import Random
 from codegen.index.index import var
 from codegen.proof.access_series import Lattice, as_series, lattices
 from codegen.proof.accesses import Access, Where
-from codegen.tree.statements import Memory, Space
+from codegen.tree.memories import Memory, Space
 
 
 def cells(lattice: Lattice) -> list[int]:

@@ -6,20 +6,9 @@ import pytest
 
 from codegen.index.index import constant
 from codegen.memory.copied_variables import without_copied_variables
-from codegen.tree.statements import (
-    Apply,
-    Block,
-    Declare,
-    Kernel,
-    Kind,
-    Load,
-    Memory,
-    Number,
-    Space,
-    Statement,
-    Store,
-    Value,
-)
+from codegen.tree.kernel_values import Apply, Kind, Load, Number, Value
+from codegen.tree.memories import Memory, Space
+from codegen.tree.statements import Block, Declare, Kernel, Statement, Store
 
 IMAGE = Memory("image", Space.GLOBAL, "float", 8)
 CARRIED = Memory("x", Space.PRIVATE, "float", 4)

@@ -10,24 +10,9 @@ import pytest
 from codegen.index.condition import Condition, less
 from codegen.index.index import Index, constant, var
 from codegen.memory.gathered_lanes import with_stretches_loaded
-from codegen.tree.statements import (
-    Block,
-    Broadcast,
-    Build,
-    For,
-    Kernel,
-    Kind,
-    Load,
-    Memory,
-    Number,
-    Select,
-    Space,
-    Store,
-    Unroll,
-    Value,
-    loads,
-    statements,
-)
+from codegen.tree.kernel_values import Broadcast, Build, Kind, Load, Number, Select, Value, loads
+from codegen.tree.memories import Memory, Space
+from codegen.tree.statements import Block, For, Kernel, Store, Unroll, statements
 
 IMAGE = Memory("image_", Space.GLOBAL, "float", 64)
 SHORT = Memory("short_", Space.GLOBAL, "float", 60)

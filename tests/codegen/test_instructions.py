@@ -20,20 +20,8 @@ from codegen.proof.prove import prove
 from codegen.proof.verdicts import Kind as About
 from codegen.runtime.session import Session
 from codegen.text_proof.prove_text import prove_texts
-from codegen.tree.statements import (
-    Apply,
-    Block,
-    Build,
-    Call,
-    For,
-    If,
-    Kernel,
-    Kind,
-    Load,
-    Statement,
-    Store,
-    calls,
-)
+from codegen.tree.kernel_values import Apply, Build, Call, Kind, Load
+from codegen.tree.statements import Block, For, If, Kernel, Statement, Store, calls
 from ir import Program, Unsupported, parse
 from ir.meaning.inputs import shape_of
 from ir.meaning.interpret import evaluate

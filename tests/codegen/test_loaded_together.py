@@ -8,7 +8,8 @@ from codegen.compile import Generated, generate
 from codegen.demand_proofs import demand_proofs
 from codegen.runtime.session import Session
 from codegen.text_proof.prove_text import prove_texts
-from codegen.tree.statements import Load, Store, loads, statements
+from codegen.tree.kernel_values import Load, loads
+from codegen.tree.statements import Store, statements
 from explore.space.lowering import bound
 from ir.core.nodes import Program
 from ir.meaning.inputs import random_inputs

@@ -16,21 +16,9 @@ from codegen.plan import Plan
 from codegen.proof.prove import prove
 from codegen.proof.verdicts import Kind as About
 from codegen.text_proof.prove_text import prove_texts
-from codegen.tree.statements import (
-    Barrier,
-    Block,
-    Call,
-    For,
-    If,
-    Kernel,
-    Load,
-    Repack,
-    Space,
-    Statement,
-    Store,
-    Whole,
-    calls,
-)
+from codegen.tree.kernel_values import Call, Load, Repack, Whole
+from codegen.tree.memories import Space
+from codegen.tree.statements import Barrier, Block, For, If, Kernel, Statement, Store, calls
 from ir import Unsupported, parse
 from ir.instructions.table import MATRIX
 

@@ -14,20 +14,8 @@ from codegen.index.index import as_index, var
 from codegen.proof.prove import prove
 from codegen.proof.verdicts import Kind as About
 from codegen.text_proof.prove_text import prove_texts
-from codegen.tree.statements import (
-    AwaitProducts,
-    Barrier,
-    Block,
-    Broadcast,
-    Call,
-    For,
-    If,
-    Kernel,
-    Kind,
-    Number,
-    Statement,
-    Store,
-)
+from codegen.tree.kernel_values import Broadcast, Call, Kind, Number
+from codegen.tree.statements import AwaitProducts, Barrier, Block, For, If, Kernel, Statement, Store
 from explore.space.lowering import bound
 from ir import parse
 from ir.instructions.table import CALLED

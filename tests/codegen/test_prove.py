@@ -14,25 +14,18 @@ from codegen.index.index import Index, assume, constant, maximum, minimum, var
 from codegen.proof.prove import prove
 from codegen.proof.verdicts import Kind as About
 from codegen.proof.verdicts import Proof, Proved, Refuted, Unproved, Verdict
+from codegen.tree.kernel_values import Apply, Broadcast, Kind, Load, Number, Select, Value
+from codegen.tree.memories import Memory, Space
 from codegen.tree.statements import (
-    Apply,
     Barrier,
     Block,
-    Broadcast,
     Declare,
     For,
     Id,
     If,
     Kernel,
-    Kind,
-    Load,
-    Memory,
-    Number,
-    Select,
-    Space,
     Statement,
     Store,
-    Value,
     block,
 )
 from tests.support.kernel_simulator import faults

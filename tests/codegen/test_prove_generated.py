@@ -13,17 +13,8 @@ from codegen.compile import generate
 from codegen.demand_proofs import demand_proofs
 from codegen.proof.prove import prove
 from codegen.proof.verdicts import Kind, Proved
-from codegen.tree.statements import (
-    Barrier,
-    Block,
-    For,
-    If,
-    Kernel,
-    Space,
-    Statement,
-    Store,
-    statements,
-)
+from codegen.tree.memories import Space
+from codegen.tree.statements import Barrier, Block, For, If, Kernel, Statement, Store, statements
 from explore.space.lowering import bound, lowering
 from ir.parse import parse, parse_file
 from tests.support.kernel_simulator import faults

@@ -4,15 +4,8 @@ before the loops in which they stay the same."""
 from codegen.compile import generate
 from codegen.demand_proofs import demand_proofs
 from codegen.memory.shared_operands import with_shared_operands
-from codegen.tree.statements import (
-    Declare,
-    For,
-    Kernel,
-    Store,
-    calls,
-    loads,
-    statements,
-)
+from codegen.tree.kernel_values import loads
+from codegen.tree.statements import Declare, For, Kernel, Store, calls, statements
 from explore.space.lowering import bound
 from ir.parse import parse
 from rewrites.families.all_families import form_named

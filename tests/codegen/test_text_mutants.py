@@ -8,7 +8,7 @@ import pytest
 
 from codegen.compile import Generated
 from codegen.plan import Plan
-from codegen.tree.statements import Space
+from codegen.tree.memories import Space
 from tests.support.agreement import FAMILIES, by_hand, written
 from tests.support.kernel_simulator import items
 from tests.support.text_mutants import Mutant, Outcome, mutants, outcome

@@ -17,26 +17,9 @@ from codegen.opencl.loop_versions import Facts
 from codegen.opencl.memory_names import spellings
 from codegen.opencl.place_text import Places
 from codegen.opencl.text_patterns import Varying
-from codegen.tree.statements import (
-    Apply,
-    Block,
-    Convert,
-    Declare,
-    For,
-    If,
-    Kernel,
-    Kind,
-    Load,
-    Memory,
-    Number,
-    Select,
-    Space,
-    Statement,
-    Store,
-    Unroll,
-    Value,
-    Whole,
-)
+from codegen.tree.kernel_values import Apply, Convert, Kind, Load, Number, Select, Value, Whole
+from codegen.tree.memories import Memory, Space
+from codegen.tree.statements import Block, Declare, For, If, Kernel, Statement, Store, Unroll
 from explore.building.operations import flops
 from ir.parse import parse
 

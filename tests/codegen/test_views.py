@@ -23,16 +23,8 @@ from codegen.index.condition import holds
 from codegen.index.index import as_index, var
 from codegen.index.substitute import evaluate as number
 from codegen.tree.array_axes import someones
-from codegen.tree.statements import (
-    Broadcast,
-    Build,
-    Load,
-    Memory,
-    Number,
-    Select,
-    Space,
-    Value,
-)
+from codegen.tree.kernel_values import Broadcast, Build, Load, Number, Select, Value
+from codegen.tree.memories import Memory, Space
 from ir.core.nodes import (
     AsScalar,
     AsVector,

@@ -9,7 +9,8 @@ from typing import TypeGuard
 import pytest
 
 from codegen.compile import Generated, generate
-from codegen.tree.statements import Declare, Space, Statement, statements
+from codegen.tree.memories import Space
+from codegen.tree.statements import Declare, Statement, statements
 from constraints.count.points import space
 from constraints.devices import CPU, H200, MALI_G72, Profile
 from constraints.infer.infer import infer

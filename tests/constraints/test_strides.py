@@ -8,7 +8,8 @@ import pytest
 
 from codegen.compile import generate
 from codegen.proof.footprint import footprint
-from codegen.tree.statements import Kernel, Space
+from codegen.tree.memories import Space
+from codegen.tree.statements import Kernel
 from constraints.devices import CPU
 from constraints.quantities.quantities import quantities
 from constraints.quantities.strides import Run, Strides, row_major, viewed

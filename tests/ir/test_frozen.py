@@ -13,7 +13,7 @@ import pytest
 import ir.core.frozen
 from codegen.index.atoms import Var as Atom
 from codegen.index.index import var
-from codegen.tree.statements import Number
+from codegen.tree.kernel_values import Number
 from ir.core.nodes import Var
 from ir.core.types import FLOAT
 from ir.parse import parse

@@ -13,16 +13,9 @@ import pytest
 from codegen.compile import Generated, generate
 from codegen.demand_proofs import demand_proofs
 from codegen.runtime.session import Session
-from codegen.tree.statements import (
-    Load,
-    Space,
-    Statement,
-    Store,
-    calls,
-    kind_of,
-    loads,
-    statements,
-)
+from codegen.tree.kernel_values import Load, kind_of, loads
+from codegen.tree.memories import Space
+from codegen.tree.statements import Statement, Store, calls, statements
 from constraints.devices import profile
 from explore.space.derive_form import points
 from explore.space.lowering import bound

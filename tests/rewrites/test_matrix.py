@@ -11,7 +11,8 @@ from codegen.compile import Generated, generate
 from codegen.plan import Role
 from codegen.runtime.session import Session
 from codegen.text_proof.prove_text import prove_texts
-from codegen.tree.statements import Call, Load, Store, calls, statements
+from codegen.tree.kernel_values import Call, Load
+from codegen.tree.statements import Store, calls, statements
 from constraints.devices import profile
 from explore.space.derive_form import points
 from explore.space.lowering import bound

@@ -9,8 +9,10 @@ import pytest
 from codegen.compile import Generated, generate
 from codegen.runtime.session import Session
 from codegen.text_proof.prove_text import prove_texts
-from codegen.tree.statements import Load, Repack, Space, calls, statements
+from codegen.tree.kernel_values import Load, Repack
+from codegen.tree.memories import Space
 from codegen.tree.statements import Store as Written
+from codegen.tree.statements import calls, statements
 from explore.building.bank_conflicts import bank_conflicts
 from explore.space.derive_form import points
 from explore.space.forms_to_derive import tasks

@@ -9,7 +9,9 @@ import pytest
 from codegen.compile import Generated, generate
 from codegen.runtime.session import Session
 from codegen.text_proof.prove_text import prove_texts
-from codegen.tree.statements import Apply, For, Space, Unroll, calls, loads, statements
+from codegen.tree.kernel_values import Apply, loads
+from codegen.tree.memories import Space
+from codegen.tree.statements import For, Unroll, calls, statements
 from codegen.tree.statements import Store as Written
 from explore.building.bank_conflicts import bank_conflicts
 from explore.space.derive_form import points

@@ -7,7 +7,9 @@ import pytest
 from codegen.compile import Generated, generate
 from codegen.runtime.session import Session
 from codegen.text_proof.prove_text import prove_texts
-from codegen.tree.statements import Kernel, Space, Store, kind_of, loads, statements
+from codegen.tree.kernel_values import kind_of, loads
+from codegen.tree.memories import Space
+from codegen.tree.statements import Kernel, Store, statements
 from constraints.devices import profile
 from explore.measure.reference import expected
 from explore.space.derive_form import points

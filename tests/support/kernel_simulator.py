@@ -13,23 +13,9 @@ from codegen.index.atoms import Assume
 from codegen.index.condition import Condition, holds
 from codegen.index.index import Index, inner_atoms
 from codegen.index.substitute import evaluate
-from codegen.tree.statements import (
-    Barrier,
-    Block,
-    For,
-    If,
-    Kernel,
-    Load,
-    Memory,
-    Select,
-    Space,
-    Statement,
-    Store,
-    Value,
-    Whole,
-    kind_of,
-    operands,
-)
+from codegen.tree.kernel_values import Load, Select, Value, Whole, kind_of, operands
+from codegen.tree.memories import Memory, Space
+from codegen.tree.statements import Barrier, Block, For, If, Kernel, Statement, Store
 from ir.core.types import BYTES
 
 Dims = tuple[int, ...]

@@ -41,7 +41,7 @@ from codegen.text_reader.c_syntax import (
     Whole,
 )
 from codegen.text_reader.read_kernel import read_kernel
-from codegen.tree.statements import Space
+from codegen.tree.memories import Space
 from ir.core.types import BYTES
 
 Numbers = NDArray[np.int64]
