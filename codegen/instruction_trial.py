@@ -11,11 +11,11 @@ from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime.devices import Device
 from codegen.runtime.results import BuildFailed, GuardViolated, PoisonFound, RunFailed, Tried
 from codegen.runtime.session import Session, open_device
+from ir.core.instruction import Instruct
 from ir.core.nodes import (
     Binary,
     Expr,
     Get,
-    Instruct,
     Let,
     Level,
     Lit,

@@ -2,6 +2,7 @@
 
 from importlib.util import find_spec
 
+from ir.core.instruction import Instruct, Instruction
 from ir.core.nodes import (
     AsScalar,
     AsVector,
@@ -12,8 +13,6 @@ from ir.core.nodes import (
     Expr,
     Generate,
     Get,
-    Instruct,
-    Instruction,
     Join,
     Lam,
     Let,

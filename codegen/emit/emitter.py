@@ -30,11 +30,11 @@ from codegen.tree.array_axes import Axis, Owned, Plain, number, owners
 from codegen.tree.emitted_names import loop
 from codegen.tree.memories import Space
 from codegen.tree.statements import Unroll
+from ir.core.instruction import Instruct
 from ir.core.nodes import (
     Concat,
     Expr,
     Generate,
-    Instruct,
     Lam,
     Let,
     Level,

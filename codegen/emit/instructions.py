@@ -18,7 +18,8 @@ from codegen.tree.array_axes import bare, number
 from codegen.tree.kernel_values import Call, Kind, Load, Value, Whole
 from codegen.tree.memories import Space
 from codegen.tree.value_builders import in_pieces
-from ir.core.nodes import Expr, Instruct, Instruction
+from ir.core.instruction import Instruct, Instruction
+from ir.core.nodes import Expr
 from ir.core.type_rules import elem_of
 from ir.core.types import Scalar, Vector
 from ir.errors import Unsupported

@@ -17,12 +17,11 @@ from codegen.emit.write_places import (
 )
 from codegen.tree.array_axes import Axis, Owned, Plain, joined, number
 from ir.core.frozen import frozen
+from ir.core.instruction import Instruct, Instruction
 from ir.core.nodes import (
     AsScalar,
     Expr,
     Generate,
-    Instruct,
-    Instruction,
     Join,
     Lam,
     Let,

@@ -20,6 +20,7 @@ from codegen.tree.index_functions import index_at
 from codegen.tree.kernel_values import Call, Kind, Load, Number, Value, Whole
 from codegen.tree.value_builders import binary, chosen, conversion, unary
 from ir.core.conversions import CONVERSIONS
+from ir.core.instruction import Instruct
 from ir.core.nodes import (
     AsScalar,
     AsVector,
@@ -29,7 +30,6 @@ from ir.core.nodes import (
     Expr,
     Generate,
     Get,
-    Instruct,
     Join,
     Lam,
     Let,

@@ -5,7 +5,8 @@ from math import prod
 from codegen.emit.scope import Worker, Workers
 from codegen.tree.statements import Id
 from ir.core.frozen import frozen
-from ir.core.nodes import Expr, Instruct, Level, MapPar
+from ir.core.instruction import Instruct
+from ir.core.nodes import Expr, Level, MapPar
 from ir.core.terms import subterms
 from ir.core.type_rules import size_of
 from ir.errors import Unsupported

@@ -12,7 +12,7 @@ from codegen.tree.kernel_values import Call, placed_operands
 from codegen.tree.memories import Memory
 from codegen.tree.statements import Store
 from ir.core.frozen import frozen
-from ir.core.nodes import Instruction
+from ir.core.instruction import Instruction
 from ir.instructions.side_by_side import several_name
 
 

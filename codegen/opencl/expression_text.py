@@ -55,7 +55,7 @@ from codegen.tree.kernel_values import (
 from codegen.tree.memories import Space
 from codegen.tree.statements import Store
 from codegen.tree.value_builders import is_whole
-from ir.core.nodes import Instruction
+from ir.core.instruction import Instruction
 from ir.core.terms import variables
 from ir.core.type_rules import COMPARISONS
 from ir.core.types import BYTES, NARROW_REALS, RANGES, leaves, scalar_of

@@ -7,7 +7,7 @@ from codegen.text_reader.c_syntax import Function
 from codegen.tree.kernel_values import Kind
 from codegen.tree.memories import Memory
 from ir.core.frozen import distinct, frozen
-from ir.core.nodes import Instruction
+from ir.core.instruction import Instruction
 
 
 @frozen

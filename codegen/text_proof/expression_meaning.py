@@ -30,7 +30,7 @@ from codegen.text_reader.c_syntax import (
 )
 from codegen.text_reader.c_words import is_guarded_divisor, loaded_width, result_of
 from codegen.tree.kernel_values import Kind
-from ir.core.nodes import Instruction
+from ir.core.instruction import Instruction
 from ir.core.terms import variables
 from ir.core.type_rules import type_of
 from ir.core.types import NARROW_REALS, Array, Scalar, Type, Vector

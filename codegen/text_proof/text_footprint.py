@@ -61,7 +61,7 @@ from codegen.text_reader.c_words import SIZES, has_meaning
 from codegen.text_reader.names_used import names_in, read_and_written, written
 from codegen.tree.kernel_values import Kind
 from codegen.tree.memories import Memory, Space
-from ir.core.nodes import Instruction
+from ir.core.instruction import Instruction
 from ir.instructions.local_writes import ORDERED_BARRIER
 from ir.instructions.under_way import AWAIT_PRODUCTS
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from codegen.tree.kernel_values import Kind
 from codegen.tree.memories import Space
 from ir.core.frozen import distinct
-from ir.core.nodes import Instruction
+from ir.core.instruction import Instruction
 
 # ---- expressions
 

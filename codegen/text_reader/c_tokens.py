@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from codegen.text_reader.c_syntax import CExpr
-from ir.core.nodes import Instruction
+from ir.core.instruction import Instruction
 
 _SKIPPED = r"(?:\s|//[^\n]*+)*+"  # for good: what is behind // is never read
 _TOKEN = re.compile(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from codegen.text_reader.c_syntax import Assign, Braces, Call, CExpr, Infix, Name, Pointed, Whole
 from codegen.text_reader.c_tokens import Tokens
 from codegen.text_reader.read_expressions import arguments
-from ir.core.nodes import Instruction
+from ir.core.instruction import Instruction
 
 
 def calls_beside(tokens: Tokens, instruction: Instruction, count: int) -> Braces:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from codegen.numbers.number_functions import number_function, text_of
-from ir.core.nodes import Instruction
+from ir.core.instruction import Instruction
 from ir.instructions import local_writes, under_way
 from ir.instructions.entries.copies import COPIES
 from ir.instructions.side_by_side import several

@@ -13,7 +13,7 @@ from codegen.index.condition import Condition
 from codegen.index.index import Index
 from codegen.tree.memories import Memory
 from ir.core.frozen import frozen
-from ir.core.nodes import Instruction
+from ir.core.instruction import Instruction
 
 
 @frozen

@@ -37,13 +37,13 @@ from constraints.infer.reduction_ranges import accumulated
 from constraints.infer.sum_terms import RING, Terms, all_known
 from ir.core.conversions import CONVERSIONS, Conversion
 from ir.core.frozen import frozen
+from ir.core.instruction import Instruct
 from ir.core.nodes import (
     Binary,
     Concat,
     Expr,
     Generate,
     Get,
-    Instruct,
     Lam,
     Let,
     Lit,

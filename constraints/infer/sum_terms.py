@@ -15,11 +15,11 @@ from constraints.infer.ranges_of_operations import Range, hull, made, times
 from constraints.infer.ranges_of_variables import Env, Known, bound
 from ir.core.conversions import CONVERSIONS
 from ir.core.frozen import frozen
+from ir.core.instruction import Instruct
 from ir.core.nodes import (
     Binary,
     Expr,
     Get,
-    Instruct,
     Lam,
     Let,
     MakeTuple,

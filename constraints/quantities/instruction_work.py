@@ -4,7 +4,8 @@
 
 from functools import lru_cache
 
-from ir.core.nodes import Binary, Expr, Instruction, Lam, Map, Reduce
+from ir.core.instruction import Instruction
+from ir.core.nodes import Binary, Expr, Lam, Map, Reduce
 from ir.core.terms import children, variables
 from ir.core.type_rules import size_of, type_of
 from ir.core.types import BYTES, leaves, scalar_of

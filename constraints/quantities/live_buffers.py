@@ -27,13 +27,13 @@ from constraints.quantities.held_buffers import (
 from constraints.quantities.origin import brief
 from constraints.quantities.value_bytes import bytes_of, share
 from ir.arena import LOCAL_ALIGNMENT, rounded
+from ir.core.instruction import Instruct
 from ir.core.loaded_ahead import loaded_ahead
 from ir.core.nodes import (
     AsScalar,
     AsVector,
     Expr,
     Generate,
-    Instruct,
     Join,
     Lam,
     Let,

@@ -22,6 +22,7 @@ from constraints.quantities.located_values import (
 )
 from constraints.quantities.value_bytes import share
 from ir.core.frozen import frozen
+from ir.core.instruction import Instruct, Instruction
 from ir.core.nodes import (
     At,
     Binary,
@@ -29,8 +30,6 @@ from ir.core.nodes import (
     Expr,
     Generate,
     Get,
-    Instruct,
-    Instruction,
     Lam,
     Let,
     Level,

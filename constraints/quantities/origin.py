@@ -3,6 +3,7 @@ terms in short."""
 
 # key: e term
 
+from ir.core.instruction import Instruct
 from ir.core.nodes import (
     AsScalar,
     AsVector,
@@ -13,7 +14,6 @@ from ir.core.nodes import (
     Expr,
     Generate,
     Get,
-    Instruct,
     Join,
     Let,
     Lit,

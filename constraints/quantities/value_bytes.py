@@ -2,11 +2,11 @@
 
 # key: e term, t type
 
+from ir.core.instruction import Instruct
 from ir.core.nodes import (
     AsScalar,
     Expr,
     Generate,
-    Instruct,
     Join,
     Let,
     MakeTuple,

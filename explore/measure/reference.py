@@ -13,10 +13,9 @@ from explore.measure.differences import largest_difference, norm, norm_of_differ
 from ir.core.conversions import CONVERSIONS
 from ir.core.frozen import frozen
 from ir.core.nodes import Binary, Expr, Lit, Program, Select, Unary
-from ir.core.number_types import narrow_real
 from ir.core.terms import over, subterms
 from ir.core.type_rules import COMPARISONS, type_of
-from ir.core.types import LARGEST, Scalar, is_whole
+from ir.core.types import LARGEST, Scalar, is_whole, narrow_real
 from ir.errors import UserError
 from ir.meaning.conversions import FORMATS, Format
 from ir.meaning.inputs import (

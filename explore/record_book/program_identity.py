@@ -12,7 +12,8 @@ from enum import Enum
 from typing import Any
 
 from ir.core.frozen import frozen
-from ir.core.nodes import Expr, Get, Instruction, Lam, Let, Lit, Pattern, Program, Var
+from ir.core.instruction import Instruction
+from ir.core.nodes import Expr, Get, Lam, Let, Lit, Pattern, Program, Var
 from ir.core.terms import fields_of, variables
 from ir.core.types import Array, Scalar, Tuple, Vector
 

@@ -3,6 +3,7 @@
 # key: e term, t u types, n m sizes
 
 from ir.core.conversions import CONVERSIONS
+from ir.core.instruction import Instruct
 from ir.core.nodes import (
     AsScalar,
     AsVector,
@@ -12,7 +13,6 @@ from ir.core.nodes import (
     Expr,
     Generate,
     Get,
-    Instruct,
     Join,
     Lam,
     Let,

@@ -139,6 +139,30 @@ def leaves(t: Type) -> Iterator[Scalar | Vector]:
                 yield from leaves(part)
 
 
+def only_scalar(t: Type) -> Scalar | None:
+    """The scalar type of all scalars and vectors in t; None if there are several types."""
+    found = {scalar_of(leaf) for leaf in leaves(t)}
+    return found.pop() if len(found) == 1 else None
+
+
+def narrowed(t: Type, scalar: Scalar) -> Type:
+    """The type t with the narrower `scalar` in place of every float."""
+    match t:
+        case Scalar():
+            return scalar if t == FLOAT else t
+        case Vector(other, n):
+            return Vector(scalar if other == FLOAT else other, n)
+        case Array(elem, n):
+            return Array(narrowed(elem, scalar), n)
+        case Tuple(parts):
+            return Tuple(tuple(narrowed(part, scalar) for part in parts))
+
+
+def narrow_real(t: Type) -> Scalar | None:
+    """The type half or bfloat, whichever occurs first in t; None if neither does."""
+    return next((s for leaf in leaves(t) if (s := scalar_of(leaf)) in NARROW_REALS), None)
+
+
 def show_type(t: Type) -> str:
     """The text of a type in the language's own syntax."""
     match t:

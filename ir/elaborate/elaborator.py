@@ -20,7 +20,6 @@ from ir.core.nodes import (
     Unary,
     Var,
 )
-from ir.core.number_types import cast, narrow_real
 from ir.core.size import Size
 from ir.core.terms import children, component
 from ir.core.type_rules import type_of
@@ -38,11 +37,13 @@ from ir.core.types import (
     Tuple,
     Type,
     equal,
+    narrow_real,
     scalar_of,
     show_type,
 )
 from ir.elaborate.environment import EACH, Argument, Env, Helper, Made, Sized, Written, place
 from ir.elaborate.functions import apply, as_lam, function, function_of, stride_of
+from ir.elaborate.literal_types import cast
 from ir.elaborate.patterns import Kept, bind, is_global, keep, settle
 from ir.elaborate.primitives import PRIMITIVES
 from ir.elaborate.type_limits import check_type

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from ir.core.nodes import Expr, Lit
-from ir.core.number_types import cast
 from ir.core.size import Size
 from ir.core.type_rules import type_of
 from ir.core.types import SCALARS
 from ir.elaborate.environment import PRELUDE, Argument, Env, Helper, Made, Sized, Written, place
+from ir.elaborate.literal_types import cast
 from ir.elaborate.patterns import Kept, bind, finish, settle
 from ir.elaborate.recursion import Recursion
 from ir.errors import Span, UserError

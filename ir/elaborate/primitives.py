@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from itertools import product
 
 from ir.core.conversions import CONVERSIONS
+from ir.core.instruction import Instruct
 from ir.core.nodes import (
     AHEAD,
     AsScalar,
@@ -15,7 +16,6 @@ from ir.core.nodes import (
     Edge,
     Expr,
     Generate,
-    Instruct,
     Join,
     Lam,
     Level,
@@ -39,13 +39,13 @@ from ir.core.nodes import (
     Zip,
     to_local_word,
 )
-from ir.core.number_types import cast, only_scalar
 from ir.core.size import Size, show_size
 from ir.core.terms import variables
 from ir.core.type_rules import REAL_ONLY, type_of
-from ir.core.types import FLOAT, INT, Array, equal, show_type
+from ir.core.types import FLOAT, INT, Array, equal, only_scalar, show_type
 from ir.elaborate.bijection import check_bijection, stride
 from ir.elaborate.environment import place
+from ir.elaborate.literal_types import cast
 from ir.elaborate.primitive_call import Call, Primitive
 from ir.elaborate.reduction_call import reduction
 from ir.errors import IllTyped, Unsupported, UserError, caret

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from math import isinf
 
 from ir.core.nodes import Expr, Lam, Lit
-from ir.core.number_types import cast, narrow_real, narrowed, only_scalar
 from ir.core.type_rules import type_of
 from ir.core.types import (
     INT,
@@ -15,9 +14,13 @@ from ir.core.types import (
     Vector,
     equal,
     is_whole,
+    narrow_real,
+    narrowed,
+    only_scalar,
     show_type,
 )
 from ir.elaborate.environment import EACH
+from ir.elaborate.literal_types import cast
 from ir.elaborate.primitive_call import Call
 from ir.errors import UserError
 

@@ -6,20 +6,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
+from ir.core.instruction import Instruct, Instruction, Placed
 from ir.core.nodes import (
     AsScalar,
     AsVector,
     At,
     Expr,
     Generate,
-    Instruct,
-    Instruction,
     Join,
     Lam,
     MakeArray,
     MakeTuple,
     Map,
-    Placed,
     Split,
     Var,
 )

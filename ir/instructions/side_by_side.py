@@ -4,7 +4,7 @@ placed one, which goes on from call to call, and the sums that they add to."""
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ir.core.nodes import Instruction
+from ir.core.instruction import Instruction
 from ir.instructions.entry import Spelled
 
 

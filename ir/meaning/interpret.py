@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike
 
 from ir.core.conversions import CONVERSIONS
 from ir.core.frozen import frozen
+from ir.core.instruction import Instruct, Instruction
 from ir.core.nodes import (
     AsScalar,
     AsVector,
@@ -27,8 +28,6 @@ from ir.core.nodes import (
     Expr,
     Generate,
     Get,
-    Instruct,
-    Instruction,
     Join,
     Lam,
     Let,

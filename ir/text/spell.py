@@ -1,5 +1,6 @@
 """The spelling of nodes, numbers and patterns; `parts_of` gives a node's head and arguments."""
 
+from ir.core.instruction import Instruct
 from ir.core.nodes import (
     AsScalar,
     AsVector,
@@ -8,7 +9,6 @@ from ir.core.nodes import (
     Concat,
     Expr,
     Generate,
-    Instruct,
     Join,
     Lam,
     Lit,
@@ -34,11 +34,20 @@ from ir.core.nodes import (
     Var,
     Zip,
 )
-from ir.core.number_types import narrow_real
 from ir.core.size import show_size
 from ir.core.terms import variables
 from ir.core.type_rules import COMPARISONS, elem_of, type_of
-from ir.core.types import FLOAT, INT, NARROW_REALS, Tuple, Type, Vector, is_whole, scalar_of
+from ir.core.types import (
+    FLOAT,
+    INT,
+    NARROW_REALS,
+    Tuple,
+    Type,
+    Vector,
+    is_whole,
+    narrow_real,
+    scalar_of,
+)
 
 COMPARED, EITHER, BOTH, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(1, 9)
 SUFFIXES = {"float": "f", "half": "h", "bfloat": "b", "int": "i"}

@@ -5,7 +5,8 @@
 from enum import Enum
 from functools import partial
 
-from ir.core.nodes import Expr, Instruct, Lam, Level, Map, Reduce, Var, Zip
+from ir.core.instruction import Instruct
+from ir.core.nodes import Expr, Lam, Level, Map, Reduce, Var, Zip
 from ir.core.type_rules import elem_of
 from ir.core.types import FLOAT, Vector
 from ir.instructions.entry import Entry

@@ -20,11 +20,20 @@ from ir.core.nodes import (
     Var,
     Zip,
 )
-from ir.core.number_types import narrowed, only_scalar
 from ir.core.size import Size
 from ir.core.terms import free, fresh, lam, lam2, let, variables
 from ir.core.type_rules import elem_of, size_of, type_of
-from ir.core.types import BFLOAT, FLOAT, HALF, NARROW_REALS, Array, Scalar, Type
+from ir.core.types import (
+    BFLOAT,
+    FLOAT,
+    HALF,
+    NARROW_REALS,
+    Array,
+    Scalar,
+    Type,
+    narrowed,
+    only_scalar,
+)
 from rewrites.analysis.binder_names import several
 from rewrites.analysis.folds import fold_of
 from rewrites.analysis.size_signs import divides

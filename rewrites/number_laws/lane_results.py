@@ -2,7 +2,8 @@
 
 # key: e term, x v variables, y what lanes have
 
-from ir.core.nodes import At, Edge, Expr, Instruct, Join, Lam, Map, PadEdge, Var
+from ir.core.instruction import Instruct
+from ir.core.nodes import At, Edge, Expr, Join, Lam, Map, PadEdge, Var
 from ir.core.terms import bound_names, free, fresh
 from ir.core.type_rules import elem_of, size_of, type_of
 from ir.core.types import Scalar

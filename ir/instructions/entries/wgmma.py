@@ -25,7 +25,7 @@ program's PTX as comments, behind the target that they need, until the host open
 
 # key: e elements in a register; q r i w g t n j c m u digits, as above
 
-from ir.core.nodes import Placed
+from ir.core.instruction import Placed
 from ir.core.types import BFLOAT, BYTES, FLOAT, HALF, Scalar
 from ir.instructions.entries import mma_bf16, mma_f16, mma_tf32
 from ir.instructions.entry import Entry

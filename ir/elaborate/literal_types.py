@@ -1,4 +1,4 @@
-"""The types of numbers in terms: a literal takes the scalar type of the operand that it meets."""
+"""The types of literals: a literal takes the scalar type of the operand that it meets."""
 
 from math import isinf
 
@@ -15,15 +15,8 @@ from ir.core.types import (
     Type,
     Vector,
     is_whole,
-    leaves,
     scalar_of,
 )
-
-
-def only_scalar(t: Type) -> Scalar | None:
-    """The scalar type of all scalars and vectors in t; None if there are several types."""
-    found = {scalar_of(leaf) for leaf in leaves(t)}
-    return found.pop() if len(found) == 1 else None
 
 
 def cast(e: Expr, target: Type) -> Expr | None:
@@ -75,21 +68,3 @@ def _retyped(value: float | int, found: Scalar, scalar: Scalar) -> Lit | None:
         return Lit(int(value), scalar) if found == INT and least <= value <= most else None
     fits = found == INT or (found == FLOAT and scalar in NARROW_REALS)
     return Lit(float(value), scalar) if fits else None
-
-
-def narrowed(t: Type, scalar: Scalar) -> Type:
-    """The type t with the narrower `scalar` in place of every float."""
-    match t:
-        case Scalar():
-            return scalar if t == FLOAT else t
-        case Vector(other, n):
-            return Vector(scalar if other == FLOAT else other, n)
-        case Array(elem, n):
-            return Array(narrowed(elem, scalar), n)
-        case Tuple(parts):
-            return Tuple(tuple(narrowed(part, scalar) for part in parts))
-
-
-def narrow_real(t: Type) -> Scalar | None:
-    """The type half or bfloat, whichever occurs first in t; None if neither does."""
-    return next((s for leaf in leaves(t) if (s := scalar_of(leaf)) in NARROW_REALS), None)
