@@ -1,6 +1,5 @@
 """A plan that is built for a device: its buffers, its runs, its timings."""
 
-import statistics
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,16 +15,12 @@ from codegen.runtime.buffer_arrays import Array
 from codegen.runtime.device_array import DeviceArray
 from codegen.runtime.device_memory import GUARD_BYTES, DeviceMemory
 from codegen.runtime.queue import Queue, Recorded
-from codegen.runtime.results import GuardViolated, KernelTime, Timing
+from codegen.runtime.results import GuardViolated
 from codegen.runtime.series import Clock, Series, launched
+from codegen.runtime.timings import Timing, agree, hopeless
 from ir.errors import UserError
 from ir.meaning.inputs import Data
 
-# One run or two tell that a plan is hopeless only if they are so slow that neither a cold start nor
-# another process can be the reason: COLD times the limit (in all), and BRIEF nanoseconds each.
-COLD = 4.0
-BRIEF = 20e6
-ENOUGH = 5  # runs that agree
 KEPT = 4  # sets of the caller's buffers whose launches stay recorded
 
 
@@ -249,14 +244,14 @@ class Program:
         samples: list[list[int]] = []
         gave_up = late = False
         while len(samples) < warmup + max(runs, 1) and not gave_up and not late:
-            if _agree([sum(sample) for sample in samples[warmup:]], steady):
+            if agree([sum(sample) for sample in samples[warmup:]], steady):
                 break
             turn = copies[len(samples) % len(copies)]
             samples.append(self._queue.device_ns(self._run(turn, checking=False)))
             gave_up = hopeless([*seen_ns, *map(sum, samples)], ceiling)
             late = time.monotonic() > deadline
         kept = [min(samples, key=sum)] if gave_up else samples[min(warmup, len(samples) - 1) :]
-        return _timing(self.plan, kept, self.prepack_ns, gave_up)
+        return Timing.of(self.plan, kept, self.prepack_ns, gave_up)
 
     def unchecked(self) -> "Program":
         """The program with the same kernels, run without poison and guards."""
@@ -403,33 +398,3 @@ class Program:
 
 def _key(buffers: Mapping[str, Any]) -> Key:
     return tuple((name, id(buffer)) for name, buffer in buffers.items())
-
-
-def hopeless(runs: Sequence[float], ceiling: float) -> bool:
-    """True if `runs` show that further runs would be slower than `ceiling` too.
-
-    Three show it if all of them are slower, fewer if they are so slow that the next will not be
-    quick.
-    """
-    if len(runs) >= 3:
-        return min(runs) > ceiling
-    return min(runs) > max(BRIEF, COLD * ceiling / len(runs))
-
-
-def _agree(totals: list[int], steady: float) -> bool:
-    """True if enough runs took equally long: of their times `totals`, the middle half spans less
-    than steady · median."""
-    if len(totals) < ENOUGH:
-        return False
-    low, median, high = np.percentile(totals, (25, 50, 75))
-    return bool(high - low < steady * median)
-
-
-def _timing(plan: Plan, samples: list[list[int]], prepack_ns: float, gave_up: bool) -> Timing:
-    low, median, high = np.percentile([sum(sample) for sample in samples], (25, 50, 75))
-    names = [kernel.name for kernel in plan.kernels if not kernel.prepack]
-    each = [float(statistics.median(column)) for column in zip(*samples, strict=True)]
-    kernels = tuple(KernelTime(name, ns) for name, ns in zip(names, each, strict=True))
-    return Timing(
-        float(median), float(low), float(high), len(samples), kernels, prepack_ns, gave_up
-    )

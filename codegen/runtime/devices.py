@@ -20,8 +20,8 @@ from typing import Any
 
 from codegen.binaries import binary_cache as cache
 from codegen.binaries.cache_folder import cache_folder
+from codegen.process_ending import FOR_MEMORY, ending, for_memory, signal_named
 from codegen.runtime import platforms
-from codegen.runtime.process_ending import FOR_MEMORY, ending, for_memory, signal_named
 from ir.core.frozen import frozen
 from ir.errors import UserError
 from ir.text.suggest import did_you_mean

@@ -1,33 +1,11 @@
-"""The results of running a plan: a timing, or one of four failures."""
+"""The results of trying a plan or an instruction on a device: it came out right, or one of four
+failures."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ir.core.frozen import frozen
 from ir.errors import UserError
-
-
-@frozen
-class KernelTime:
-    """The median device time, in nanoseconds, of one launch: that of the kernel `name`."""
-
-    name: str
-    ns: float
-
-
-@frozen
-class Timing:
-    """The device times of `runs` runs of a plan, a run's time being the sum over its kernels: the
-    median and two quartiles, the median of each kernel, and the time of prepack. If it `gave_up`,
-    runs were slower than was asked for, so that only few were made and the times are rough."""
-
-    median_ns: float
-    low_ns: float  # first quartile
-    high_ns: float  # third quartile
-    runs: int
-    kernels: tuple[KernelTime, ...]
-    prepack_ns: float  # once, when the constants were set
-    gave_up: bool  # slower than was asked for: few runs, so a rough number
 
 
 @frozen

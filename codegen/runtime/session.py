@@ -28,11 +28,10 @@ from codegen.runtime.results import (
     BuildFailed,
     GroupTooLarge,
     GuardViolated,
-    KernelTime,
     PoisonFound,
     RunFailed,
-    Timing,
 )
+from codegen.runtime.timings import KernelTime, Timing
 from ir.errors import UserError
 
 __all__ = [

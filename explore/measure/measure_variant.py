@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from codegen.runtime.built_program import Program as Built
-from codegen.runtime.built_program import hopeless
 from codegen.runtime.devices import Device
-from codegen.runtime.results import BuildFailed, GuardViolated, PoisonFound, Timing
+from codegen.runtime.results import BuildFailed, GuardViolated, PoisonFound
 from codegen.runtime.session import Session, open_device
+from codegen.runtime.timings import Timing, hopeless
 from explore.measure.back_to_back import readings
 from explore.measure.measure_tasks import Again, Measure, Passes, turns_of
 from explore.measure.reference import (

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from codegen.plan import Kernel, Plan
 from codegen.runtime.devices import Device
-from codegen.runtime.results import KernelTime, Timing
+from codegen.runtime.timings import KernelTime, Timing
 from ir.core.frozen import frozen
 from ir.meaning.inputs import Data
 

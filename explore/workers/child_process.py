@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from multiprocessing.connection import Pipe
 from pathlib import Path
 
-from codegen.runtime.process_ending import ending
+from codegen.process_ending import ending
 from explore.workers.begin import begun
 
 

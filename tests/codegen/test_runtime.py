@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 from codegen.binaries import binary_cache as cache
 from codegen.plan import Buffer, Kernel, Plan, Role
 from codegen.runtime import buffer_arrays as arrays
-from codegen.runtime.built_program import ENOUGH
 from codegen.runtime.device_memory import stretched
 from codegen.runtime.devices import Device
 from codegen.runtime.driver_compiler import KEPT
@@ -33,6 +32,7 @@ from codegen.runtime.session import (
     Session,
     open_device,
 )
+from codegen.runtime.timings import ENOUGH
 from ir.arena import ALIGNMENT, aligned
 from ir.errors import UserError
 
@@ -620,7 +620,7 @@ import sys
 sys.path[:0] = ["."]
 import numpy as np
 from tests.codegen.test_runtime import X, adding, chain
-from codegen.runtime.built_program import ENOUGH
+from codegen.runtime.timings import ENOUGH
 from codegen.runtime.session import choose, devices, open_device
 
 assert [device.name for device in devices()] == ["Oclgrind Simulator"]

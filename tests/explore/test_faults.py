@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from codegen.plan import Plan
-from codegen.runtime.built_program import hopeless
 from codegen.runtime.devices import Device
+from codegen.runtime.timings import hopeless
 from constraints.devices import CPU
 from explore.__main__ import main
 from explore.building import build_worker

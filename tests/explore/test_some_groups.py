@@ -11,7 +11,7 @@ import pytest
 
 from codegen.plan import Kernel, Plan
 from codegen.runtime.devices import Device
-from codegen.runtime.results import KernelTime, Timing
+from codegen.runtime.timings import KernelTime, Timing
 from constraints.devices import CPU
 from explore.building.build_tasks import Task
 from explore.building.build_variant import Builder, make
