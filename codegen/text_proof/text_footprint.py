@@ -2,17 +2,15 @@
 
 # key: s statement, d dimension
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
 from codegen.index.index import Index, constant, var
-from codegen.index.pieces import LINES, PIECE_BYTES, PIECES, at_distances, beyond_lines
 from codegen.proof.accesses import (
     Access,
     Awaits,
     AwaitsProducts,
-    Begun,
     Branch,
     Footprint,
     Gather,
@@ -25,13 +23,13 @@ from codegen.proof.accesses import (
     Uses,
     Where,
 )
-from codegen.proof.verdicts import Kind as About
 from codegen.text_proof.advances import Advances
 from codegen.text_proof.c_values import Int, Meaning, Register, Storage
 from codegen.text_proof.expression_meaning import Expressions
+from codegen.text_proof.instruction_calls import InstructionCalls
 from codegen.text_proof.int_arithmetic import data_of
 from codegen.text_proof.reading import Reading
-from codegen.text_proof.work_item_ids import Size, asked_id, ids_of
+from codegen.text_proof.work_item_ids import LoopVariables, Size, asked_id, ids_of
 from codegen.text_reader.c_syntax import (
     ArrayOf,
     Assign,
@@ -41,7 +39,6 @@ from codegen.text_reader.c_syntax import (
     Braces,
     Branches,
     Call,
-    CExpr,
     Counted,
     CStatement,
     Define,
@@ -58,10 +55,9 @@ from codegen.text_reader.c_syntax import (
     statements_in,
 )
 from codegen.text_reader.c_words import SIZES, has_meaning
-from codegen.text_reader.names_used import names_in, read_and_written, written
+from codegen.text_reader.names_used import read_and_written, written
 from codegen.tree.kernel_values import Kind
 from codegen.tree.memories import Memory, Space
-from ir.core.instruction import Instruction
 from ir.instructions.local_writes import ORDERED_BARRIER
 from ir.instructions.under_way import AWAIT_PRODUCTS
 
@@ -97,7 +93,6 @@ class _Walker:
         self.lines = text.lines
         self.found = found
         self.ids = ids
-        self.follows = any(instruction.goes_on for instruction in text.instructions)
         self.orders = any(instruction.placed for instruction in text.instructions)
         self.top = Where()
         self.scope: dict[str, Meaning] = {}
@@ -107,7 +102,14 @@ class _Walker:
         self.advances = Advances(self.reading)
         self.walkers = set[str]()  # the ints in scope that loops add numbers to
         self.declared: list[str] = []  # what is in scope, innermost last
-        self.counts = dict.fromkeys((*found.groups, *found.locals), 0)  # of loops, by variable
+        self.loops = LoopVariables(dict.fromkeys((*found.groups, *found.locals), 0))
+        self.calls = InstructionCalls(
+            self.expressions,
+            found,
+            self.loops,
+            lanes=frozenset(ids["local"][0].names),
+            follows=any(instruction.goes_on for instruction in text.instructions),
+        )
 
     def declare(self, name: str, meaning: Meaning) -> None:
         if name in self.scope or has_meaning(name):
@@ -132,23 +134,23 @@ class _Walker:
         return Sequence(tuple([part for part in parts if part is not None]))
 
     def statement(self, s: CStatement, where: Where) -> Node | None:
+        together = self.calls.is_instruction
         match s:
             case Braces():
                 return self.braces(s, where)
             case _:
                 self.at(s.line)
         match s:
-            case Assign((Name() | Element(),), Call(name) as call) if self.is_instruction(name):
-                target = s.targets[0]
+            case Assign(((Name() | Element()) as target,), Call(name) as call) if together(name):
                 return self.instructed(call, where, target, lambda: self.store(target, where))
-            case Registers(kind, ((given, Call(name) as call),)) if self.is_instruction(name):
+            case Registers(kind, ((given, Call(name) as call),)) if together(name):
                 declared = partial(self.declare, given, Register(kind))
                 return self.instructed(call, where, Name(given), declared)
             case Assign() | StoreVector() | Registers():
                 touched = self.touching(s, where)
-                if not self.follows:
+                if not self.calls.follows:
                     return touched
-                used = Uses(*map(self.registers, read_and_written(s)))
+                used = Uses(*map(self.calls.registers, read_and_written(s)))
                 return Sequence((used, *([touched] if touched else [])))
             case Begin():
                 return self.begin(s, where)
@@ -266,90 +268,11 @@ class _Walker:
         element of an array. `kept` notes that it is written, and declares it if the statement
         does."""
         self.expressions.carried_out(call, where)
-        read = [*self.pieces(call, where)]
+        read = [*self.calls.pieces(call, where)]
         kept()
         touched = self.touched()
-        done = [*read, *([] if touched is None else [touched]), *self.going_on(call, target)]
+        done = [*read, *([] if touched is None else [touched]), *self.calls.going_on(call, target)]
         return Sequence((Gather(call.function), *done))
-
-    def going_on(self, call: Call, target: Target) -> Iterator[Node]:
-        """What the statement target = instruction(…) does with registers, if products that go on
-        after calls are followed here."""
-        instruction = self.scope[call.function]
-        assert isinstance(instruction, Instruction)
-        others = [e for e in call.arguments if e != target]
-        names = self.registers(name for e in others for name in names_in(e))
-        if instruction.goes_on:
-            yield Begun(call.function, written(target), names, target in call.arguments)
-        elif self.follows:
-            yield Uses(names, self.registers([written(target)]))
-
-    def registers(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Those of the names that are private variables or arrays."""
-        return tuple(name for name in dict.fromkeys(names) if self.is_private(name))
-
-    def is_private(self, name: str) -> bool:
-        match self.scope.get(name):
-            case Register():
-                return True
-            case Storage(memory):
-                return memory.space is Space.PRIVATE
-        return False
-
-    def pieces(self, call: Call, where: Where) -> Iterator[Loop]:
-        """The loops in which each lane of an instruction reads all pieces of those operands that
-        the instruction reads from local memory itself."""
-        instruction, more = self.scope[call.function], 0
-        assert isinstance(instruction, Instruction)
-        for placed in instruction.placed:
-            at = placed.operand + more
-            place, *apart = call.arguments[at : at + len(placed.digits) + 1]
-            more += len(apart)
-            distances = [self.expressions.int_value(n, where).index for n in apart]
-            first = self.place_of(place, where)
-            lanes = {name for index in self.ids["local"][:1] for name in index.names}
-            fixed = all(n.is_constant and n.constant >= 0 for n in distances)
-            if not fixed or not lanes.isdisjoint(first.index.names):
-                raise self.reading.refused(
-                    f"{call.function}: expected one place for all lanes, and distances that are "
-                    "numbers, found others"
-                )
-            self.begins_lines(first, distances[-1].constant, where)
-            name = self.variable("piece·", instruction.lanes)
-            inside = replace(where, loops=(*where.loops, (name, instruction.lanes)))
-            piece = var(name, 0, instruction.lanes - 1)
-            told = [n.constant for n in distances]
-            index = at_distances(first.index, piece, placed.digits, told, first.width)
-            read = replace(first, index=index, where=inside)
-            self.found.accesses.append(read)
-            yield Loop(name, instruction.lanes, Sequence((Touch((read,)),)))
-
-    def begins_lines(self, first: Access, line: int, where: Where) -> None:
-        """Demand that the first piece of an operand, in lines of so many pieces, lies where the
-        exchange of pieces begins again, in an array that begins so, too."""
-        if line not in LINES:
-            raise self.reading.refused(f"expected lines of {LINES} pieces, found {line}")
-        if line > 1:
-            storage = self.scope[first.memory.name]
-            assert isinstance(storage, Storage)
-            begins = constant(-(storage.aligned % (PIECE_BYTES * PIECES * line)))
-            beyond = beyond_lines(first.index, line, first.width)
-            self.reading.demand(About.ALIGNMENT, "lines of pieces", [begins, -beyond], where)
-
-    def place_of(self, e: CExpr, where: Where) -> Access:
-        """The only access to local memory of the expression e, which reads a vector from there."""
-        outer, self.arrays.accesses = self.arrays.accesses, []
-        self.expressions.value(e, where)
-        found, self.arrays.accesses = self.arrays.accesses, outer
-        if len(found) != 1 or found[0].memory.space is not Space.LOCAL:
-            raise self.reading.refused("expected a piece in local memory, found another value")
-        return found[0]
-
-    def is_instruction(self, name: str) -> bool:
-        """True if `name` is the name of an instruction of this text that several lanes carry out
-        together."""
-        found = self.scope.get(name)
-        return isinstance(found, Instruction) and found.lanes > 1
 
     def store(self, target: Target, where: Where) -> None:
         match target:
@@ -387,7 +310,7 @@ class _Walker:
         sub-group, such as mma_tf32."""
         match s:
             case Assign((Name() | Element(),), Call(name)) | Registers(_, ((_, Call(name)),)):
-                return self.is_instruction(name)
+                return self.calls.is_instruction(name)
         return isinstance(s, Fence)
 
     def loop(self, s: Counted, where: Where) -> Loop:
@@ -396,7 +319,7 @@ class _Walker:
             raise self.reading.refused(
                 f"expected a loop of 1 to {most} iterations, found {s.count}"
             )
-        name = self.variable(s.name, s.count)
+        name = self.loops.variable(s.name, s.count)
         index = var(name, 0, s.count - 1)
         before = len(self.declared)
         for walker, start in s.walks:
@@ -429,15 +352,6 @@ class _Walker:
         for name, (index, step) in begun.items():
             now = self.expressions.arithmetic.fitting(index + turns * step, False, where)
             self.scope[name] = Int(now, False)
-
-    def variable(self, name: str, count: int) -> str:
-        """The name, in indices, of the variable `name` of a loop of `count` turns: `name`, or, if a
-        loop of another length has that name, a new one, since a name has one range in a kernel."""
-        fresh, n = name, 1
-        while self.counts.setdefault(fresh, count) != count:
-            n += 1
-            fresh = f"{name}·{n}"
-        return fresh
 
     def branches(self, s: Branches, where: Where) -> Node:
         condition = self.expressions.test(s.test, where)

@@ -1,7 +1,9 @@
-"""The ids of work-items in a text as indices: with the counters of loops, they are all the
-variables that indices have."""
+"""The variables that the indices of a text have: the ids of work-items, and the counters of
+loops."""
 
 # key: s statement, d dimension
+
+from dataclasses import dataclass
 
 from codegen.index.index import Index, constant, var
 from codegen.proof.accesses import Footprint
@@ -57,3 +59,20 @@ def asked_id(s: CStatement) -> tuple[str, int] | None:
 
 def _is_local(s: CStatement) -> bool:
     return isinstance(s, ArrayOf) and s.space is Space.LOCAL
+
+
+@dataclass(slots=True)
+class LoopVariables:
+    """The variables of the loops of one kernel; `counts` has the number of turns of each, and 0 for
+    ids, so that no loop gets their names."""
+
+    counts: dict[str, int]
+
+    def variable(self, name: str, count: int) -> str:
+        """The name, in indices, of the variable `name` of a loop of `count` turns: `name`, or, if a
+        loop of another length has that name, a new one, since a name has one range in a kernel."""
+        fresh, n = name, 1
+        while self.counts.setdefault(fresh, count) != count:
+            n += 1
+            fresh = f"{name}·{n}"
+        return fresh
