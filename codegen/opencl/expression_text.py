@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from codegen.index.condition import ALWAYS, NEVER, Condition
 from codegen.index.index import Index
 from codegen.index.substitute import evaluate
-from codegen.memory.narrow_reals import same_bits
 from codegen.memory.unrolled_registers import is_aligned, lanes_of_registers
 from codegen.numbers.byte_columns import ROWS, column_of
 from codegen.numbers.byte_fours import FOURS, WIDTH, byte_four
@@ -31,11 +30,9 @@ from codegen.numbers.number_functions import NUMBER_FUNCTIONS, named, texts
 from codegen.numbers.number_text import number_text
 from codegen.numbers.operator_text import CHOICE, PRIMARY, SUM, UNARY, cast_text, infix
 from codegen.opencl.address_names import flat
-from codegen.opencl.constant_folding import Folding, folded
 from codegen.opencl.index_text import condition_to_c, needs_64
 from codegen.opencl.loop_versions import NO_FACTS, Facts
 from codegen.opencl.place_text import Places, as_const, in_vectors, lanes_text
-from codegen.opencl.text_patterns import Pattern, Varying
 from codegen.tree.kernel_values import (
     Apply,
     Broadcast,
@@ -53,7 +50,6 @@ from codegen.tree.kernel_values import (
     kind_of,
 )
 from codegen.tree.memories import Space
-from codegen.tree.statements import Store
 from codegen.tree.value_builders import is_whole
 from ir.core.instruction import Instruction
 from ir.core.terms import variables
@@ -76,65 +72,14 @@ def is_plain(e: Load) -> bool:
 @dataclass(slots=True)
 class Expressions:
     """The state of spelling the values of one kernel as text: the places that they are loaded from
-    (`places`), the folded values of stores (`folding`), the facts known here, and the divisions,
-    functions and instructions that the text calls. `copies` keeps the text of each store, by its
-    id, for all copies of it."""
+    (`places`), the facts known here, and the divisions, functions and instructions that the text
+    calls."""
 
     places: Places
-    folding: Folding
     facts: Facts = NO_FACTS
     divisions: set[Division] = field(default_factory=set)
     functions: set[tuple[str, int]] = field(default_factory=set)  # those on numbers, and widths
     instructions: dict[str, Instruction] = field(default_factory=dict)
-    copies: dict[int, Varying[Pattern | None]] = field(default_factory=dict)
-
-    def given(self, facts: Facts) -> None:
-        """Set the facts that hold for the text that is written from here on."""
-        self.facts = facts
-        self.copies.clear()
-
-    def statement(self, s: Store) -> str | None:
-        """The text of a store, with the values of the spelled-out loops around; None for a store
-        that would change nothing."""
-        copies = self.copies.get(id(s))
-        if copies is None:
-            value = self.folding.of(s, self.places.values)
-            copies = Varying[Pattern | None](
-                value.names, lambda here: self.pattern(s, value.at(here))
-            )
-            self.copies[id(s)] = copies
-        pattern = copies.at(self.places.values)
-        return None if pattern is None else pattern.at(self.places.values)
-
-    def pattern(self, s: Store, value: Value) -> Pattern | None:
-        """The text of the store s for all copies in which its value is folded to `value`; None if
-        the store would change nothing."""
-        if self.facts.denied:
-            value = folded(value, self.places.values, self.facts.tested)
-            if value == Load(s.memory, s.index, kind_of(s.value).width, s.half):
-                return None
-        self.places.open = []
-        return Pattern(self.assigned(s, value), tuple(self.places.open))
-
-    def assigned(self, s: Store, e: Value) -> str:
-        w = kind_of(s.value).width
-        if s.memory.scalar == "half" and isinstance(e, Repack) and same_bits(e):
-            same = Kind("ushort", w)
-            if w == 1 or in_vectors(s.memory, s.index, s.half, w):
-                to = self.places.pointed(s.memory, s.index, same, s.half)
-                return f"{to} = {self.repack(e.e, same)};"
-            e = Repack(Repack(e.e, Kind("float", w)), Kind("half", w))
-        if isinstance(e, Repack) and e.kind.scalar == "half":
-            if in_vectors(s.memory, s.index, s.half, w):
-                bits = self.places.pointed(s.memory, s.index, Kind("ushort", w), s.half)
-                return f"{bits} = {self.function('to_half', e.e)};"
-            value, place = self.text(e.e), self.places.pointer(s.memory, s.index, s.half)
-            return f"vstore_half{suffix(w)}_rte({value}, 0, {place});"
-        value = self.text(e)
-        cell = self.places.cell(s.memory, s.index, w, s.half)
-        if cell is None:
-            return f"vstore{w}({value}, 0, {self.places.pointer(s.memory, s.index, s.half)});"
-        return f"{cell} = {value};"
 
     # ---- values
 

@@ -20,6 +20,7 @@ from codegen.opencl.loop_versions import guards_to_test, versions
 from codegen.opencl.memory_names import spellings
 from codegen.opencl.name_addresses import naming
 from codegen.opencl.place_text import Places
+from codegen.opencl.store_text import Stores
 from codegen.tree.emitted_names import given_names
 from codegen.tree.kernel_values import Broadcast, Kind, Number, kind_of
 from codegen.tree.memories import Memory, Space
@@ -73,7 +74,8 @@ class Writer:
         self.apart = told_apart(kernel)
         self.settled = False  # whether the guards of the loops here have been seen to
         self.naming = naming(body, self.spelled, held, self.names, taken, in_bytes=in_bytes)
-        self.spell = Expressions(Places(self.layouts, self.names, self.naming), folding(kernel))
+        self.spell = Expressions(Places(self.layouts, self.names, self.naming))
+        self.stores = Stores(self.spell, folding(kernel))
         placed = any(call.instruction.placed for call in calls(kernel))
         self.barrier = ORDERED_BARRIER if placed else PLAIN
         self.lines: list[str] = []
@@ -169,14 +171,14 @@ class Writer:
             condition = "" if test is None else self.spell.condition(test)
             self.line(depth, f"{start} ({condition}) {{" if condition else "} else {")
             self.settled = version.settled
-            self.spell.given(version.facts)
+            self.stores.given(version.facts)
             begun, start = len(self.lines), "} else if"
             self.loop(s, depth + 1)
             if test is None and len(self.lines) == begun:
                 self.lines.pop()
         self.line(depth, "}")
         self.settled = settled
-        self.spell.given(facts)
+        self.stores.given(facts)
 
     def definitions(self, loop: str | None, depth: int) -> None:
         for text in self.naming.lines(loop):
@@ -282,7 +284,7 @@ class Writer:
                 self.line(depth, f"{' = '.join(some)} = {literal};")
 
     def store(self, s: Store, depth: int) -> None:
-        text = self.spell.statement(s)
+        text = self.stores.statement(s)
         if text is None:
             return
         if s.begun:

@@ -16,6 +16,7 @@ from codegen.opencl.expression_text import Expressions
 from codegen.opencl.loop_versions import Facts
 from codegen.opencl.memory_names import spellings
 from codegen.opencl.place_text import Places
+from codegen.opencl.store_text import Stores
 from codegen.opencl.text_patterns import Varying
 from codegen.tree.kernel_values import Apply, Convert, Kind, Load, Number, Select, Value, Whole
 from codegen.tree.memories import Memory, Space
@@ -56,12 +57,13 @@ STORES = {
 }  # fmt: skip
 
 
-def expressions(s: Store) -> Expressions:
+def stores(s: Store) -> Stores:
     kernel = around(nest(s))
     spelled = spelled_loops(kernel)
     kept = layouts(kernel.body, spelled)
     names = spellings(kernel, kept, set())
-    return Expressions(Places(kept, names, Naming(set(), set(), spelled=spelled)), Folding())
+    places = Places(kept, names, Naming(set(), set(), spelled=spelled))
+    return Stores(Expressions(places), Folding())
 
 
 def nest(*inner: Statement) -> Block:
@@ -85,11 +87,11 @@ def everywhere() -> Iterator[dict[str, int]]:
 
 @pytest.mark.parametrize("what", STORES)
 def test_a_copy_is_spelled_as_if_it_were_the_only_one(what: str) -> None:
-    shared = expressions(STORES[what])
+    shared = stores(STORES[what])
     for values in everywhere():
-        alone = expressions(STORES[what])
-        alone.places.values.update(values)
-        shared.places.values.update(values)
+        alone = stores(STORES[what])
+        alone.spell.places.values.update(values)
+        shared.spell.places.values.update(values)
         text = alone.statement(STORES[what])
         assert text is not None
         assert "{" not in text
@@ -97,11 +99,11 @@ def test_a_copy_is_spelled_as_if_it_were_the_only_one(what: str) -> None:
 
 
 def test_what_holds_around_a_copy_is_not_taken_from_another() -> None:
-    spell = expressions(STORES["of choices"])
-    spell.places.values.update(i=0, j=0, k=0)
-    assert spell.statement(STORES["of choices"]) == "xs[g * 3] = (g < 2 ? xs[g] : 0.0f);"
-    spell.given(Facts(less(G, 2)))
-    assert spell.statement(STORES["of choices"]) == "xs[g * 3] = xs[g];"
+    made = stores(STORES["of choices"])
+    made.spell.places.values.update(i=0, j=0, k=0)
+    assert made.statement(STORES["of choices"]) == "xs[g * 3] = (g < 2 ? xs[g] : 0.0f);"
+    made.given(Facts(less(G, 2)))
+    assert made.statement(STORES["of choices"]) == "xs[g * 3] = xs[g];"
 
 
 def test_what_varies_is_made_once_for_each_choice_of_what_it_varies_with() -> None:
