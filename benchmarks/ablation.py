@@ -7,11 +7,10 @@ is left out. Every variant so made is checked as in a run; then all are timed in
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 
+from benchmarks.timed_again import meter, program_of, timed
 from codegen.compile import Generated, generate
 from codegen.demand_proofs import demand_proofs
 from codegen.plan import Plan
@@ -19,15 +18,11 @@ from codegen.proof.footprint import footprint
 from codegen.tree.memories import Space
 from constraints.devices import Profile
 from constraints.infer.infer import infer
-from explore.measure.measure_tasks import Again, Measure
-from explore.measure.reference_file import FILE
-from explore.options.options import Options
+from explore.measure.measure_tasks import Measure
 from explore.results.front import usable
 from explore.results.records import Failed, Record, Variant
 from explore.run.run import Run
-from explore.run.source import Source
 from explore.run.target import device_of, profile_of
-from explore.run.worker_pools import device_pool
 from explore.space.legal_point import settled
 from explore.space.lowering import bound, lowering
 from explore.workers.workers import Workers
@@ -35,7 +30,6 @@ from ir.core.nodes import Program
 from ir.errors import Unsupported, UserError
 
 Point = tuple[str, dict[str, int]]  # a form and its parameters
-Worker = Workers
 
 
 def _without_words(*removed: str) -> Callable[[str, Mapping[str, int]], Point]:
@@ -107,7 +101,7 @@ def whole(program: Program, records: Sequence[Record]) -> Record:
 def ablation(run: Run) -> tuple[Record, list[Cost]]:
     """The fastest of those variants of a run that have the most parts, and the cost of each part.
     The costs are kept in the run's folder, and read from there the next time."""
-    program = _program(run)
+    program = program_of(run)
     record, file = whole(program, run.records), run.folder / "ablation.json"
     if file.is_file():
         return record, [Cost(**cost) for cost in json.loads(file.read_text())]
@@ -117,19 +111,10 @@ def ablation(run: Run) -> tuple[Record, list[Cost]]:
     return record, costs
 
 
-def _program(run: Run) -> Program:
-    environment = run.environment
-    options = Options.from_json(environment.options)
-    return Source(environment.program, environment.name).program(options)
-
-
 def _measured(run: Run, program: Program, record: Record) -> Iterator[Cost]:
-    environment = run.environment
-    options = Options.from_json(environment.options)
-    device = device_of(environment)
-    made = {part: _made(program, record, part, profile_of(device)) for part in PARTS}
-    with ExitStack() as stack:
-        worker = stack.enter_context(device_pool(run.folder / FILE, program, options, device))
+    profile = profile_of(device_of(run.environment))
+    made = {part: _made(program, record, part, profile) for part in PARTS}
+    with meter(run) as worker:
         checked = {part: _checked(worker, plan) for part, plan in made.items()}
         yield from (Cost(part, None, why) for part, why in checked.items() if why)
         plans = {part: p for part, p in made.items() if isinstance(p, Plan) and not checked[part]}
@@ -163,21 +148,18 @@ def _generated(
     return generate(bound(_lowered(program, family, form), point), max_work_group=items)
 
 
-def _checked(worker: Worker, plan: Plan | str) -> str:
+def _checked(worker: Workers, plan: Plan | str) -> str:
     """The reason why a plan cannot be timed: its run fails, or gives wrong results. The text is
     empty if the plan can be timed; if `plan` is a reason already, it is returned as it is."""
     if isinstance(plan, str):
         return plan
     worker.submit(Measure(0, plan))
-    (done,) = islice(worker.results(), 1)
+    (done,) = worker.results()
     return done.result.reason if isinstance(done.result, Failed) else ""
 
 
-def _in_turns(worker: Worker, record: Record, plans: Mapping[str, Plan]) -> Iterator[Cost]:
+def _in_turns(worker: Workers, record: Record, plans: Mapping[str, Plan]) -> Iterator[Cost]:
     assert record.variant.plan is not None
-    worker.submit(Again((record.variant.plan, *plans.values())))
-    (done,) = islice(worker.results(), 1)
-    if isinstance(done.result, Failed):
-        raise UserError(f"{record.variant.id} could not be timed again: {done.result.reason}")
-    best, *others = done.result.medians_ns
-    yield from (Cost(part, time / best) for part, time in zip(plans, others, strict=True))
+    best, *others = timed(worker, (record.variant.plan, *plans.values()))
+    for part, level in zip(plans, others, strict=True):
+        yield Cost(part, level.median_ns / best.median_ns)

@@ -28,18 +28,17 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from tempfile import mkdtemp
 from threading import Thread
 from typing import Any
 
+from benchmarks.timed_again import meter, passes, timed
 from codegen.runtime.devices import Device, devices, working
 from explore.cluster.cluster import EACH, LOOPBACK, joined
 from explore.cluster.on_worker import PREFIX
 from explore.files.named_programs import meant
 from explore.measure.measure_tasks import Again
-from explore.measure.reference_file import FILE
 from explore.options.options import Options
 from explore.options.units import show_time
 from explore.results.front import usable
@@ -48,7 +47,6 @@ from explore.results.records import Failed, Record
 from explore.run.run import Run, start
 from explore.run.source import Source
 from explore.run.target import target_of
-from explore.run.worker_pools import device_pool
 from ir.errors import UserError
 from ir.program_file import text_of
 
@@ -156,21 +154,12 @@ def compare_busy(run: Run, own: Sequence[Device]) -> None:
     idle, and on all at once; and print the differences."""
     best = sorted(usable(run.records), key=lambda r: r.time_ns or 0.0)[:BEST]
     plans = tuple(r.variant.plan for r in best if r.variant.plan is not None)
-    known = run.environment
-    options = Options.from_json(known.options)
-    program = Source(known.program, "").program(options)
     with ExitStack() as stack:
-        pools = [
-            stack.enter_context(device_pool(run.folder / FILE, program, options, device))
-            for device in own
-        ]
-        alone = []
-        for pool in pools:
-            pool.submit(Again(plans))
-            alone.append(_levels(pool))
-        for pool in pools:
-            pool.submit(Again(plans))
-        busy = [_levels(pool) for pool in pools]
+        workers = [stack.enter_context(meter(run, device)) for device in own]
+        alone = [timed(worker, plans) for worker in workers]
+        for worker in workers:
+            worker.submit(Again(plans))
+        busy = [[Level.of(taken) for taken in passes(worker).readings] for worker in workers]
     ratios, spreads = [], []
     for device, before, after in zip(own, alone, busy, strict=True):
         for record, a, b in zip(best, before, after, strict=True):
@@ -186,13 +175,6 @@ def compare_busy(run: Run, own: Sequence[Device]) -> None:
         f"busy over alone: median {statistics.median(ratios):.4f}, at most {far:.2%} apart; "
         f"spreads: median {statistics.median(spreads):.2%}, at most {max(spreads):.2%}"
     )
-
-
-def _levels(pool: Any) -> list[Level]:
-    (done,) = islice(pool.results(), 1)
-    if isinstance(done.result, Failed):
-        raise UserError(f"the {BEST} best variants could not be timed again: {done.result.reason}")
-    return [Level.of(taken) for taken in done.result.readings]
 
 
 # ---- workers that are lost

@@ -15,22 +15,14 @@ import argparse
 import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.timed_again import meter, timed
 from codegen.plan import Plan
-from explore.measure.measure_tasks import Again
-from explore.measure.reference_file import FILE
-from explore.options.options import Options
 from explore.results.front import front
-from explore.results.records import Failed
 from explore.run.run import Run
-from explore.run.source import Source
-from explore.run.target import device_of
-from explore.run.worker_pools import device_pool
-from ir.errors import UserError
 
 AT = "10,30,60,120"
 RATIOS = (1, 1.2, 1.5, 2, 3, 5, 10, 20, 50)  # marked in the figure
@@ -65,22 +57,13 @@ def searched(word: str, at: Sequence[float]) -> Searched:
     return Searched(name, run, best, pick, min((r.elapsed_s for r in ran), default=None))
 
 
-def timed(runs: Sequence[Searched]) -> dict[Plan, float]:
+def times_of(runs: Sequence[Searched]) -> dict[Plan, float]:
     """The time in nanoseconds of each plan that was the best of a run at some time or at the end;
     all are timed in turns."""
     plans = dict.fromkeys(plan for s in runs for plan in _plans(s) if plan)
-    folder, environment = runs[0].run.folder, runs[0].run.environment
-    options = Options.from_json(environment.options)
-    program = Source.of(environment).program(options)
-    with ExitStack() as stack:
-        worker = stack.enter_context(
-            device_pool(folder / FILE, program, options, device_of(environment))
-        )
-        worker.submit(Again(tuple(plans)), LIMIT)
-        (done,) = worker.results()
-        if isinstance(done.result, Failed):
-            raise UserError(f"expected times of {len(plans)} variants: {done.result.reason}")
-        return dict(zip(plans, done.result.medians_ns, strict=True))
+    with meter(runs[0].run) as worker:
+        levels = timed(worker, tuple(plans), limit_s=LIMIT)
+    return {plan: level.median_ns for plan, level in zip(plans, levels, strict=True)}
 
 
 def _plans(s: Searched) -> list[Plan | None]:
@@ -184,7 +167,7 @@ def main() -> None:
         options.error("expected NAME=RUN of stored runs, or --drawn with files and --figure")
     at = [float(t) for t in given.at.split(",")]
     runs = [searched(word, at) for word in given.runs]
-    found = ratios(runs, timed(runs))
+    found = ratios(runs, times_of(runs))
     print("\n".join(table(runs, found)))
     if given.keep:
         given.keep.write_text(json.dumps(kept(given.title, runs, found)))

@@ -15,24 +15,19 @@ import argparse
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 from benchmarks.layers import layers
+from benchmarks.timed_again import meter, timed
 from codegen.runtime.devices import choose
-from explore.measure.measure_tasks import Again
-from explore.measure.reference_file import FILE
 from explore.options.options import Options
 from explore.options.units import show_time
 from explore.results.front import pick
-from explore.results.pace import Level, Reading
-from explore.results.records import Failed, Record
+from explore.results.pace import Level
 from explore.run.run import Run, resume, start
 from explore.run.source import Source
-from explore.run.target import Target, device_of, profile_of
-from explore.run.worker_pools import device_pool
+from explore.run.target import Target, profile_of
 from explore.search.replay import Replay
 from ir.command import add_set, sizes_of
 from ir.errors import UserError
@@ -112,27 +107,9 @@ def in_turns(runs: Sequence[Run]) -> list[float]:
 def levels(runs: Sequence[Run]) -> list[Level]:
     """The times of the fastest variant of each run, in the order of the runs; the variants are
     timed in turns."""
-    best: list[Record] = [pick(run.records) for run in runs]
-    environment = runs[0].environment
-    options = Options.from_json(environment.options)
-    program = Source(environment.program, "").program(options)
-    plans = tuple(r.variant.plan for r in best if r.variant.plan is not None)
-    times: list[list[Reading]] = [[] for _ in runs]
-    with ExitStack() as stack:
-        worker = stack.enter_context(
-            device_pool(runs[0].folder / FILE, program, options, device_of(environment))
-        )
-        for _ in range(TURNS):
-            worker.submit(Again(plans))
-            (done,) = islice(worker.results(), 1)
-            if isinstance(done.result, Failed):
-                raise UserError(
-                    f"expected times of the fastest variant of each of {len(times)} runs, such as "
-                    f"{runs[0].folder}, found: {done.result.reason}"
-                )
-            for mine, taken in zip(times, done.result.readings, strict=True):
-                mine += taken
-    return [Level.of(several) for several in times]
+    best = [pick(run.records).variant.plan for run in runs]
+    with meter(runs[0]) as worker:
+        return timed(worker, [plan for plan in best if plan is not None], TURNS)
 
 
 def _spelled(ratios: Sequence[float]) -> str:
