@@ -24,79 +24,40 @@ import os
 import statistics
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from math import inf, prod
+from math import prod
 from multiprocessing import TimeoutError, get_context
 from multiprocessing.pool import IMapIterator
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import torch_gradients, torch_ways
+from benchmarks.matrix_draws import Drawn, Task, drawn, least_estimate, likely, point_text, tasks
 from benchmarks.matrix_rows import Row, rows_named
-from codegen.compile import generate
+from benchmarks.opened_device import opened
 from codegen.plan import Plan
 from codegen.runtime.built_program import Program as Built
-from codegen.runtime.devices import choose
 from codegen.runtime.results import BuildFailed, RunFailed
-from codegen.runtime.session import Session, open_device
-from constraints.devices import H200
-from constraints.quantities.quantities import quantities
+from codegen.runtime.session import Session
 from explore.measure.measure_tasks import turns_of
 from explore.measure.reference import relative_error
-from explore.results.records import Features
-from explore.space.derive_form import points
-from explore.space.kernel_features import features_at
-from explore.space.lowering import bound
-from explore.space.rough_cost import ESTIMATE
 from ir.core.nodes import Binary, Program
 from ir.core.terms import subterms
 from ir.core.type_rules import type_of
 from ir.core.types import Scalar, Type, leaves
-from ir.errors import Unsupported, UserError
+from ir.errors import UserError
 from ir.meaning.inputs import STORED, shape_of
 from ir.meaning.interpret import evaluate
-from rewrites.engine.refused import Refused
-from rewrites.families.all_families import form_named, forms
-from rewrites.tuning.family import Form
-from rewrites.tuning.lower import lower
 
 Array = NDArray[Any]
-MOST = 20_000  # points of a form that are compared by their estimates
 NEAR = 1.25  # times the fastest: slower variants are neither checked nor timed end to end
 RUNS, WARMUP, BATCHES = 9, 2, 5
 TURNS = 7  # of our fastest and PyTorch
 AGAIN = 4  # variants of a row that are made again
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A task for a process: a form of a row's program, `count` points to draw of its best `share`,
-    the seed, the name of the device, and (in place of a draw) the points to make."""
-
-    row: Row
-    form: Form
-    count: int
-    share: float
-    seed: str
-    device: str | None
-    points: tuple[Mapping[str, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """A variant that was drawn and built: its form, its point, the cost model's estimate in
-    microseconds, and its plan."""
-
-    form: str
-    point: Mapping[str, int]
-    estimate_us: float
-    plan: Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,104 +74,6 @@ class Timed:
     time_us: float | None = None
     error: float | None = None
     kernels_us: tuple[float, ...] = ()
-
-
-# ---- drawing and building, in processes
-
-_session: list[Session] = []  # of this process
-
-
-def _opened(device: str | None) -> Session:
-    if not _session:
-        _session.append(open_device(choose(device)))
-    return _session[0]
-
-
-def estimated(task: Task) -> list[tuple[float, Mapping[str, int]]]:
-    """The points of a task's form (some, if there are many), each after the cost model's estimate
-    for it in microseconds, the least first; none if the form does not serve the row."""
-    random = Random(f"{task.seed} {task.row.name} {task.form.name} points")
-    low = lower(task.row.program, task.form)
-    found = [*task.points] or points(low, H200, MOST, random.randrange(2**31))[1]
-    known, seen = quantities(low.program), dict[tuple[int, ...], Features]()
-
-    def estimate(point: Mapping[str, int]) -> float:
-        return sum(dict(k)[ESTIMATE] for k in features_at(known, point, H200, seen)) / 1e3
-
-    return sorted(((estimate(point), point) for point in found), key=lambda each: each[0])
-
-
-def drawn(task: Task) -> tuple[list[Drawn], list[str]]:
-    """The variants that a task draws, built so that the driver has them in its cache; and why
-    others were not made."""
-    random = Random(f"{task.seed} {task.row.name} {task.form.name}")
-    why, made = list[str](), list[Drawn]()
-    try:
-        rough = estimated(task)
-    except (Refused, Unsupported) as refused:
-        return [], [f"{task.form.name}: {str(refused)[:200]}"]
-    low = lower(task.row.program, task.form)
-    likely = rough[: max(task.count, int(len(rough) * task.share))]
-    for about, point in random.sample(likely, min(task.count, len(likely))):
-        try:
-            plan = generate(bound(low.program, point), max_work_group=1024).plan
-            _opened(task.device).build(plan)
-            made.append(Drawn(task.form.name, point, about, plan))
-        except (Unsupported, BuildFailed, UserError) as error:
-            why.append(f"{task.form.name} {_point(point)}: {str(error)[:200]}")
-    return made, why
-
-
-Todo = Sequence[tuple[int, Task]]  # a row's number, and a task for it
-
-
-def likely(todo: Todo, least: Sequence[float], near: float) -> Todo:
-    """The tasks whose forms' least estimates are at most `near` times the least of their rows, the
-    likely ones first."""
-    rows = {n: min(e for (m, _), e in zip(todo, least, strict=True) if m == n) for n, _ in todo}
-    kept = [(e / rows[n], k) for k, ((n, _), e) in enumerate(zip(todo, least, strict=True))]
-    return [todo[k] for times, k in sorted(kept) if times <= near]
-
-
-def _least(todo: tuple[int, Task]) -> float:
-    """The least estimate for a form; infinite if it does not serve the row."""
-    try:
-        return min((e for e, _ in estimated(todo[1])), default=inf)
-    except (Refused, Unsupported):
-        return inf
-
-
-def _point(point: Mapping[str, int]) -> str:
-    return " ".join(f"{name}={n}" for name, n in sorted(point.items()))
-
-
-def tasks(row: Row, given: argparse.Namespace) -> Iterator[Task]:
-    """The tasks for a row: one for each variant that is made again; or, in a random order, one for
-    each of its forms that has the words asked for (`--forms`)."""
-    if given.again:
-        for name, point in best_of(given.again, row.name, given.most, given.points):
-            form = form_named(row.program, row.family, name)
-            yield Task(row, form, 1, 1.0, given.seed, given.device, (point,))
-        return
-    wanted = row.way.words | {*filter(None, given.forms.split(","))}
-    every = [f for f in forms(row.program, row.family) if wanted <= {*f.words}]
-    every = [f for f in every if not row.way.without & {*f.words}]
-    every = [f for f in every if f.instructions and f.loses <= 2 * row.way.max_error]
-    for n, form in enumerate(Random(f"{given.seed} {row.name}").sample(every, len(every))):
-        yield Task(row, form, given.points, given.share, f"{given.seed} {n}", given.device)
-
-
-def best_of(file: Path, row: str, most: int, alike: int) -> list[tuple[str, Mapping[str, int]]]:
-    """The forms and points of the `most` fastest right variants of a row in a file, up to `alike`
-    of each form."""
-    lines = (json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
-    right = [line for line in lines if line["row"] == row and line.get("time_us")]
-    found, count = list[tuple[str, Mapping[str, int]]](), Counter[str]()
-    for line in sorted(right, key=lambda line: line["time_us"]):
-        count[line["form"]] += 1
-        if count[line["form"]] <= alike:
-            found.append((line["form"], line["point"]))
-    return found[:most]
 
 
 # ---- measuring
@@ -342,7 +205,7 @@ def _told(taken: Sequence[float]) -> dict[str, float]:
 def main(argv: Sequence[str]) -> None:
     given = arguments(argv)
     sizes = {k: int(n) for k, _, n in (s.partition("=") for s in given.set.split(",") if s)}
-    session = _opened(given.device)
+    session = opened(given.device)
     with given.out.open("a", encoding="utf-8") as out:
 
         def say(line: Mapping[str, object]) -> None:
@@ -354,7 +217,7 @@ def main(argv: Sequence[str]) -> None:
         todo = [(n, t) for k in range(max(map(len, by_row))) for n, t in _at(by_row, k)]
         with get_context("spawn").Pool(given.jobs) as pool:  # ended at once when time is up
             if given.near is not None:
-                todo = [*likely(todo, pool.map(_least, todo, 1), given.near)]
+                todo = [*likely(todo, pool.map(least_estimate, todo, 1), given.near)]
                 print(f"{len(todo)} likely forms", flush=True)
             made = pool.imap_unordered(_numbered, todo)
             benches = [bench(session, row) for row in wanted]
@@ -397,7 +260,7 @@ def _taken(
             try:
                 on.timed.append(measured(session, on, it))
             except (BuildFailed, RunFailed) as error:
-                say({"row": on.row.name, "failed": f"{it.form} {_point(it.point)}: {error}"})
+                say({"row": on.row.name, "failed": f"{it.form} {point_text(it.point)}: {error}"})
                 continue
             if on.timed[-1].time_us is not None:
                 on.plans[len(on.timed) - 1] = it.plan
@@ -410,7 +273,7 @@ def _line(found: Mapping[str, Any]) -> str:
         return f"{found['row']}: nothing right of {found['tried']}"
     best = found["ours"][0]
     told = f"{found['row']}: {best['median_us']:.1f} µs ± {best['spread']:.1%}, error "
-    told += f"{best['error']:.1e}, {best['form']} {_point(best['point'])}, of {found['tried']}"
+    told += f"{best['error']:.1e}, {best['form']} {point_text(best['point'])}, of {found['tried']}"
     for peer in found["peers"][:1]:
         told += f"; {peer['name']} {peer['median_us']:.1f} µs: {found['ratio']:.2f}"
     return told

@@ -31,11 +31,11 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.opened_device import opened
 from codegen.compile import generate
 from codegen.plan import Plan
-from codegen.runtime.devices import choose
 from codegen.runtime.results import BuildFailed
-from codegen.runtime.session import Session, open_device
+from codegen.runtime.session import Session
 from constraints.devices import H200
 from explore.space.derive_form import points
 from explore.space.lowering import bound
@@ -96,16 +96,6 @@ class Asked:
         known = {*H200.instructions}
         every = (f for f in forms(p, self.family) if f.instructions and f.instructions <= known)
         return [form for form in every if self.words <= {*form.words}]
-
-
-_session: list[Session] = []  # of this process
-
-
-def opened(device: str | None) -> Session:
-    """The session of this process on the named device."""
-    if not _session:
-        _session.append(open_device(choose(device)))
-    return _session[0]
 
 
 def built(asked: Asked, seed: str) -> Case | None:
