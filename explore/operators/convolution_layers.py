@@ -10,8 +10,9 @@ import numpy as np
 from explore.onnx_model.onnx_graph import Kind
 from explore.operators.activations import IDENTITY, function_of
 from explore.operators.program_text import Order, array_type, permuted, sizes
-from explore.operators.site import Parameter, Site, Step
+from explore.operators.site import Parameter, Site, Step, Tensor
 from explore.operators.window_places import Windows, image_text, over_images, windows_of
+from ir.errors import Unsupported
 
 
 def epilogue(site: Site) -> str:
@@ -20,9 +21,9 @@ def epilogue(site: Site) -> str:
     return function_of(site.attribute("epilogue", ()))
 
 
-def conv(site: Site) -> Step:
-    """The step of a `Conv`, with or without another tensor that is added to its result (input
-    3)."""
+def _image_and_weights(site: Site) -> tuple[Tensor, Tensor]:
+    """The image and the weights of a convolution of floats in one to three dimensions; refused
+    where they are others."""
     site.demand_floats(0, 1, 2)
     x, w = site.tensor(0), site.tensor(1)
     if not 3 <= len(x.shape) <= 5 or len(w.shape) != len(x.shape):
@@ -30,12 +31,24 @@ def conv(site: Site) -> Step:
             f"expected an array of 3 to 5 axes and weights of as many, found {len(x.shape)} and "
             f"{len(w.shape)}"
         )
+    return x, w
+
+
+def _other_groups(site: Site, groups: int) -> Unsupported:
+    c, shape = site.tensor(0).shape[1], list(site.tensor(1).shape)
+    return site.refused(
+        f"expected weights of {c} channels in {groups} groups, found the shape {shape}"
+    )
+
+
+def conv(site: Site) -> Step:
+    """The step of a `Conv`, with or without another tensor that is added to its result (input
+    3)."""
+    x, w = _image_and_weights(site)
     batch, c, *spatial = x.shape
     m, groups = w.shape[0], int(site.attribute("group", 1))
     if groups < 1 or c != w.shape[1] * groups or m % groups:
-        raise site.refused(
-            f"expected weights of {c} channels in {groups} groups, found the shape {list(w.shape)}"
-        )
+        raise _other_groups(site, groups)
     sides = [int(k) for k in site.attribute("kernel_shape", w.shape[2:])]
     if sides != [*w.shape[2:]]:
         raise site.refused(f"its kernel_shape is {sides}, but its weights are {list(w.shape)}")
@@ -144,20 +157,12 @@ def biases_text(site: Site, n: int, m: int, groups: int, dtype: str = "float32")
 
 def conv_transpose(site: Site) -> Step:
     """The step of a `ConvTranspose` in one to three dimensions."""
-    site.demand_floats(0, 1, 2)
-    x, w = site.tensor(0), site.tensor(1)
-    if not 3 <= len(x.shape) <= 5 or len(w.shape) != len(x.shape):
-        raise site.refused(
-            f"expected an array of 3 to 5 axes and weights of as many, found {len(x.shape)} and "
-            f"{len(w.shape)}"
-        )
+    x, w = _image_and_weights(site)
     groups = int(site.attribute("group", 1))
     batch, c, *spatial = x.shape
     n = len(spatial)
     if groups < 1 or w.shape[0] != c or c % groups:
-        raise site.refused(
-            f"expected weights of {c} channels in {groups} groups, found the shape {list(w.shape)}"
-        )
+        raise _other_groups(site, groups)
     steps = [int(s) for s in site.attribute("strides", (1,) * n)]
     apart = [int(s) for s in site.attribute("dilations", (1,) * n)]
     more = [int(s) for s in site.attribute("output_padding", (0,) * n)]
