@@ -23,6 +23,7 @@ from codegen.plan import Plan
 from codegen.text_proof.prove_text import prove_texts
 from explore.results.records import Failed
 from explore.workers.pool import Pool
+from explore.workers.wait_any import each_done
 from tests.support.simulated_plans import ran, session, simulated
 from tests.support.text_mutants import Mutant
 
@@ -60,7 +61,7 @@ def main() -> int:
     with Pool[Plan, str](ran, workers=1, timeout=LIMIT, setup=session, env=simulated(log)) as pool:
         for name, mutant in drawn(given.seed, given.mutants):
             proved = all(proof.ok for proof in prove_texts(mutant.plan))
-            (done,) = pool.map([mutant.plan])
+            (done,) = each_done(pool, [mutant.plan])
             text = log.read_text(errors="replace") if log.exists() else ""
             said, seen = text[seen:], len(text)
             said = said or (str(done.result) if isinstance(done.result, Failed) else "")

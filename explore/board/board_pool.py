@@ -3,7 +3,7 @@ again, for some time; the task that the board was working on is sent again."""
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
@@ -76,14 +76,6 @@ class BoardPool:
         """The tasks that finished, after waiting up to `timeout` seconds (None: without limit) for
         the first."""
         return [done for _, done in wait_any([self], timeout)]
-
-    def map(self, tasks: Sequence[Any], timeout: float | None = None) -> Iterator[Done[Any, Any]]:
-        """The results of all tasks, in the order in which they finish; `timeout` is the most
-        seconds that a task may take (None: the usual limit)."""
-        for task in tasks:
-            self.submit(task, timeout)
-        while self.pending:
-            yield from self.results()
 
     def connections(self) -> "list[Connection[Any, Any]]":
         """A list of the one connection to the board, which can be read once the board has

@@ -11,7 +11,7 @@ import time
 import warnings
 from asyncio import CancelledError
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from queue import Empty, SimpleQueue
@@ -99,14 +99,6 @@ class ClusterPool:
         """The tasks that finished, after waiting up to `timeout` seconds (None: without limit) for
         the first."""
         return [done for _, done in wait_any([self], timeout)]
-
-    def map(self, tasks: Sequence[Any], timeout: float | None = None) -> Iterator[Done[Any, Any]]:
-        """The results of all tasks, in the order in which they finish; `timeout` is the most
-        seconds that a task may take (None: the usual limit)."""
-        for task in tasks:
-            self.submit(task, timeout)
-        while self.pending:
-            yield from self.results()
 
     def connections(self) -> "list[Connection[Any, Any]]":
         """The connection that can be read once a worker has something to report."""

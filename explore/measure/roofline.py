@@ -13,6 +13,7 @@ from explore.measure import yardstick
 from explore.measure.yardstick import Yardstick
 from explore.results.records import Failed
 from explore.workers.pool import Pool
+from explore.workers.wait_any import each_done
 
 LIMIT = 30.0  # seconds
 COPIED = 32 << 20  # bytes
@@ -41,7 +42,7 @@ def measured(device: Device) -> Mapping[str, float | None]:
         _limit, workers=1, timeout=LIMIT, stage="run", setup=partial(open_device, device)
     )
     with pool:
-        done = {d.task: d.result for d in pool.map(list(_LIMITS))}
+        done = {d.task: d.result for d in each_done(pool, list(_LIMITS))}
     return {name: None if isinstance(ns, Failed) else float(ns) for name, ns in done.items()}
 
 

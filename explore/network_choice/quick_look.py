@@ -26,6 +26,7 @@ from explore.run.target import Target
 from explore.search.rounds import Rounds
 from explore.space.derivations import LIMIT, Derivation
 from explore.space.derive_form import Derived
+from explore.workers.wait_any import each_done
 from explore.workers.workers import Workers
 from ir.core.frozen import frozen
 from ir.core.nodes import Program
@@ -142,7 +143,7 @@ class _Look:
             for program, hints in zip(programs, known, strict=True)
         ]
         forms = [task for tasks in todo for task in chain(*tasks)]
-        done = self.builders.map(forms, LIMIT)
+        done = each_done(self.builders, forms, LIMIT)
         derived = {id(d.task): d.result for d in done if isinstance(d.result, Derived)}
         states = {}
         for number, program in enumerate(programs):
@@ -170,7 +171,7 @@ class _Look:
             for number, several in chosen.items()
             if several
         }
-        built = self.builders.map([task for several in todo.values() for task in several])
+        built = each_done(self.builders, [task for several in todo.values() for task in several])
         made = {id(done.task): done.result for done in built}
         for number, several in todo.items():
             states[number].took({task.number: made[id(task)] for task in several})

@@ -24,6 +24,7 @@ from explore.onnx_model.onnx_graph import Array
 from explore.options.units import show_bytes, show_time
 from explore.results.records import Failed
 from explore.workers.pool import Pool
+from explore.workers.wait_any import each_done
 from ir.core.frozen import frozen
 from ir.errors import UserError
 
@@ -108,7 +109,7 @@ def _turn(pool: "Pool[int, Turn | Growth]", count: int) -> Turn:
 
 
 def _done(pool: "Pool[int, Turn | Growth]", count: int) -> Turn | Growth:
-    (done,) = pool.map([count])
+    (done,) = each_done(pool, [count])
     if isinstance(done.result, Failed):
         raise UserError(
             f"an engine that is timed beside others failed: {done.result.reason}\n"

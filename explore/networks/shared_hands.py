@@ -1,7 +1,7 @@
 """Hands that the runs of a network's layers share, one after the other: what a device can do is
 measured once, and processes that build stay."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -90,9 +90,6 @@ class _Lent:
 
     def results(self, timeout: float | None = None) -> list[Done[Any, Any]]:
         return self._workers.results(timeout)
-
-    def map(self, tasks: Sequence[Any], timeout: float | None = None) -> Iterator[Done[Any, Any]]:
-        return self._workers.map(tasks, timeout)
 
     def step(self) -> None:
         self._workers.step()

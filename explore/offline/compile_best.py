@@ -33,6 +33,7 @@ from explore.toolchain.compile_kernel import (
 from explore.toolchain.running_program import BUSY
 from explore.toolchain.toolchain import Toolchain
 from explore.workers.pool import Pool
+from explore.workers.wait_any import each_done
 from ir.text.counted import counted
 
 MEMORY = 4 << 30  # bytes that a compiler may take
@@ -129,7 +130,7 @@ class CompileBest:
             else:
                 self.known[launch] = before
                 self.recalled += 1
-        for done in pool.map([task for _, task in tasks]):
+        for done in each_done(pool, [task for _, task in tasks]):
             found = done.result
             self.known[tasks[done.task.number][0]] = found
             if isinstance(found, KernelCode):

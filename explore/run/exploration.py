@@ -40,6 +40,7 @@ from explore.space.search_domain import narrowing
 from explore.toolchain.offline_devices import DEVICES
 from explore.toolchain.toolchain import ToolchainFault
 from explore.workers.hands import Hands
+from explore.workers.wait_any import each_done
 from explore.workers.workers import Workers
 from ir.core.frozen import frozen
 from ir.core.nodes import Program
@@ -139,7 +140,7 @@ class Exploration:
         """The variants of tasks that could be made here in time, in the order of the tasks."""
         left = ledger.clock.left() if ledger.ran else None
         limit = MADE_AGAIN if left is None else min(MADE_AGAIN, max(LEAST, left))
-        found = {done.task.number: done for done in builders.map(tasks, limit)}
+        found = {done.task.number: done for done in each_done(builders, tasks, limit)}
         for done in found.values():
             if isinstance(done.result, Failed):
                 self.watch.note(f"{done.task.family} {done.task.form}: {done.result.reason}")

@@ -17,6 +17,7 @@ from explore.results.version import version
 from explore.run.source import Source
 from explore.run.target import stored_profile
 from explore.workers.pool import Pool
+from explore.workers.wait_any import each_done
 from ir.errors import UserError
 
 LIMIT = 120.0  # seconds to make one again
@@ -58,7 +59,7 @@ class TrustedPlans:
             remade, workers=workers, timeout=LIMIT, stage="prove", load=load, max_memory=MEMORY
         )
         with pool:
-            for done in pool.map(tasks):
+            for done in each_done(pool, tasks):
                 yield variants[done.task.number], done.result
 
     def _task(self, number: int, variant: Variant) -> Again:

@@ -10,7 +10,7 @@ import contextlib
 import pickle
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from typing import Any, Generic, TypeVar
 
@@ -78,14 +78,6 @@ class Pool(Generic[T, R]):
         """The tasks that finished, after waiting up to `timeout` seconds (None: without limit) for
         the first."""
         return [done for _, done in wait_any([self], timeout)]
-
-    def map(self, tasks: Sequence[T], timeout: float | None = None) -> Iterator[Done[T, R]]:
-        """The results of all tasks, in the order in which they finish; `timeout` is the most
-        seconds that a task may take (None: the pool's own limit)."""
-        for task in tasks:
-            self.submit(task, timeout)
-        while self.pending:
-            yield from self.results()
 
     def close(self) -> None:
         """Kill the workers, and forget what they were doing."""

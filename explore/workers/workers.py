@@ -1,7 +1,6 @@
 """The interface of whatever does tasks for a run: processes on this machine, or workers
 elsewhere."""
 
-from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
@@ -26,10 +25,6 @@ class Workers(Protocol):
     def results(self, timeout: float | None = None) -> list[Done[Any, Any]]:
         """The tasks that have finished; if there are none yet, those that finish within `timeout`
         seconds (None: without limit), as soon as the first does."""
-
-    def map(self, tasks: Sequence[Any], timeout: float | None = None) -> Iterator[Done[Any, Any]]:
-        """The results of all tasks, in the order in which they finish; `timeout` is the most
-        seconds that a task may take (None: these workers' usual limit)."""
 
     def step(self) -> None:
         """Take in results, end workers whose task has run out of time, and give waiting tasks to

@@ -39,6 +39,7 @@ from explore.run_store.store import Store
 from explore.space.derive_form import Derived, derive
 from explore.space.forms_to_derive import Derive
 from explore.workers.pool import Pool
+from explore.workers.wait_any import each_done
 from ir.errors import UserError
 from ir.parse import parse
 from rewrites.families.all_families import form_named
@@ -103,7 +104,7 @@ def test_a_kernel_that_never_ends_is_stopped_and_the_next_one_runs(
     assert made.plan is not None
     worker.submit(Measure(0, endless(made.plan)), timeout=3.0)
     worker.submit(Measure(1, made.plan))
-    first, second = (done.result for done in worker.map([]))
+    first, second = (done.result for done in each_done(worker, []))
     assert isinstance(first, Failed)
     assert (first.stage, first.timed_out) == ("run", True)
     assert isinstance(second, Measured)
@@ -133,7 +134,7 @@ def test_a_variant_that_is_hopeless_when_it_is_checked_is_not_run_again_and_its_
     wrong = edited(made.plan, "expected_[gid0]", "0.0f")
     worker.submit(Measure(0, spinning(made.plan), ceiling_ns=1.0))
     worker.submit(Measure(1, spinning(wrong), ceiling_ns=1.0))
-    slow, failed = (done.result for done in worker.map([]))
+    slow, failed = (done.result for done in each_done(worker, []))
     assert isinstance(slow, Measured)
     assert slow.stopped_early
     assert len(set(slow.runs_ns)) == 1

@@ -17,7 +17,7 @@ from explore.workers.child_main import collect
 from explore.workers.nursery import FORKS, nursery
 from explore.workers.pool import Pool
 from explore.workers.prepared import prepared
-from explore.workers.wait_any import wait_any
+from explore.workers.wait_any import each_done, wait_any
 
 # Tasks: what a worker is asked to do, by name.
 
@@ -106,12 +106,12 @@ def test_what_was_frozen_and_given_up_since_is_found_in_the_end() -> None:
     """A collection passes over objects that survived an earlier one; a collection with `thaw` frees
     those that are no longer used."""
     with Pool[int, list[bool]](freed) as pool:
-        assert [d.result for d in pool.map([0])] == [[False, True]]
+        assert [d.result for d in each_done(pool, [0])] == [[False, True]]
 
 
 def test_every_task_comes_back_once() -> None:
     with Pool[int, int](double, workers=2) as pool:
-        done = list(pool.map(range(50)))
+        done = list(each_done(pool, range(50)))
     assert sorted((d.task, d.result) for d in done) == [(n, 2 * n) for n in range(50)]
 
 
@@ -126,7 +126,7 @@ def test_a_pool_is_free_while_a_task_would_start_at_once() -> None:
 
 def test_two_workers_work_at_the_same_time() -> None:
     with Pool[float, int](nap, workers=2) as pool:
-        assert len({d.result for d in pool.map([0.3, 0.3])}) == 2
+        assert len({d.result for d in each_done(pool, [0.3, 0.3])}) == 2
 
 
 def test_a_worker_stays_alive_between_tasks(pool: Pool[str, object]) -> None:
@@ -135,7 +135,7 @@ def test_a_worker_stays_alive_between_tasks(pool: Pool[str, object]) -> None:
 
 def test_what_setup_made_is_there_for_every_task() -> None:
     with Pool[int, int](add_base, setup=prepare) as pool:
-        assert [d.result for d in pool.map([1, 1])] == [102, 103]
+        assert [d.result for d in each_done(pool, [1, 1])] == [102, 103]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_worker_killed_from_outside_is_replaced(pool: Pool[str, object]) -> No
 
 def test_a_worker_that_cannot_start_fails_its_tasks_and_does_not_spin() -> None:
     with Pool[int, int](add_base, setup=broken_prepare, stage="build") as pool:
-        (done,) = pool.map([1])
+        (done,) = each_done(pool, [1])
     assert isinstance(done.result, Failed)
     assert done.result.stage == "start"
     assert done.result.reason == "the worker could not start: OSError: no device here"
@@ -224,8 +224,8 @@ def opened_in(seconds: float) -> None:
 
 def test_what_a_worker_prepares_does_not_count_as_time_of_its_task() -> None:
     with Pool[float, str](opening, timeout=0.5) as pool:
-        assert [done.result for done in pool.map([1.0])] == ["done"]
-        (late,) = pool.map([0.0], timeout=0.01)
+        assert [done.result for done in each_done(pool, [1.0])] == ["done"]
+        (late,) = each_done(pool, [0.0], timeout=0.01)
     assert isinstance(late.result, Failed)
     assert (late.result.stage, late.result.timed_out) == ("run", True)
 
@@ -233,11 +233,11 @@ def test_what_a_worker_prepares_does_not_count_as_time_of_its_task() -> None:
 def test_a_worker_that_cannot_prepare_itself_could_not_start() -> None:
     """Three workers try, one after the other; then the task fails at its start."""
     with Pool[float, str](opening, stage="build") as pool:
-        (done,) = pool.map([-1.0])
+        (done,) = each_done(pool, [-1.0])
         assert isinstance(done.result, Failed)
         assert done.result.stage == "start"
         assert "could not start: OSError: no such device" in done.result.reason
-        assert [done.result for done in pool.map([0.0])] == ["done"]
+        assert [done.result for done in each_done(pool, [0.0])] == ["done"]
 
 
 def surroundings(names: tuple[str, ...]) -> tuple[dict[str, str | None], str, bool]:
@@ -252,12 +252,12 @@ def test_a_worker_has_the_surroundings_of_its_time(
     """A worker has the environment variables and the current folder of the moment at which it
     starts, although it is a fork of a process that was started before these changed."""
     with Pool[int, int](double) as pool:
-        assert [d.result for d in pool.map([1])] == [2]
+        assert [d.result for d in each_done(pool, [1])] == [2]
     monkeypatch.setenv("CONVLIFT_TEST", "now")
     monkeypatch.chdir(tmp_path)
     names = ("CONVLIFT_TEST", "HOME", "CONVLIFT_ABSENT")
     with Pool[tuple[str, ...], object](surroundings) as pool:
-        (done,) = pool.map([names])
+        (done,) = each_done(pool, [names])
     assert done.result == (
         {"CONVLIFT_TEST": "now", "HOME": os.environ.get("HOME"), "CONVLIFT_ABSENT": None},
         str(tmp_path),
@@ -278,7 +278,7 @@ def test_a_worker_has_the_variables_that_imported_modules_set(
     monkeypatch.syspath_prepend(tmp_path)
     names = ("CONVLIFT_OF_MODULE", "PATH")
     with Pool[tuple[str, ...], object](surroundings, load=import_what_sets_a_variable) as pool:
-        (done,) = pool.map([names])
+        (done,) = each_done(pool, [names])
     found = {"CONVLIFT_OF_MODULE": "set", "PATH": os.environ["PATH"] + ":/of/module"}
     assert done.result == (found, os.getcwd(), True)
     assert "CONVLIFT_OF_MODULE" not in os.environ
@@ -292,9 +292,9 @@ def test_a_worker_may_have_variables_of_its_own_from_its_start() -> None:
     names = ("CONVLIFT_TEST", "PYTHONHASHSEED")
     own = {"CONVLIFT_TEST": "own", "PYTHONHASHSEED": "7"}
     with Pool[tuple[str, ...], object](surroundings, env=own) as pool:
-        (done,) = pool.map([names])
+        (done,) = each_done(pool, [names])
     with Pool[str, object](obey, env=own) as dying:
-        (failed,) = [d.result for d in dying.map(["exit"])]
+        (failed,) = [d.result for d in each_done(dying, ["exit"])]
     assert done.result == (own, os.getcwd(), True)
     assert isinstance(failed, Failed)
     assert failed.reason == "worker died with exit status 3"
@@ -309,7 +309,7 @@ def test_a_worker_holds_nothing_of_its_sisters() -> None:
     """No worker has a pipe of another worker open: the end of a pipe is noticed only when no
     process has it open."""
     with Pool[int, list[str]](open_descriptors, workers=3) as pool:
-        held = [set(d.result) for d in pool.map(range(30)) if isinstance(d.result, list)]
+        held = [set(d.result) for d in each_done(pool, range(30)) if isinstance(d.result, list)]
     pipes = [{name for name in names if name.startswith(("pipe:", "socket:"))} for names in held]
     assert {len(names) for names in pipes} == {2}
     assert all(a == b or not a & b for a in pipes for b in pipes)
@@ -331,7 +331,7 @@ def test_the_process_that_starts_workers_is_replaced_when_it_died() -> None:
 def test_workers_die_with_a_run_that_is_killed(tmp_path: Path) -> None:
     script = (
         "import sys, time; from tests.explore.test_workers import *\n"
-        "pool = Pool(obey, timeout=1000); (pid,) = [d.result for d in pool.map(['pid'])]\n"
+        "pool = Pool(obey, timeout=1000); (pid,) = [d.result for d in each_done(pool, ['pid'])]\n"
         "pool.submit('hang in a child'); print(pid, flush=True); time.sleep(1000)\n"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
