@@ -24,7 +24,7 @@ EngineName = Literal["convlift", "onnxruntime", "openvino", "ncnn"]
 ENGINES = get_args(EngineName)
 FIRST_RUNS = 2
 QUIET_S = 0.15  # after its last inference, onnxruntime's threads spin for 40 ms
-INSTALL: Mapping[str, Sequence[str]] = {
+INSTALL: Mapping[EngineName, Sequence[str]] = {
     "onnxruntime": ("onnxruntime",),
     "openvino": ("openvino",),
     "ncnn": ("ncnn", "--no-deps pnnx"),
@@ -193,7 +193,7 @@ def engine_named(name: str) -> EngineName:
     """The name of an engine other than convlift, as a user wrote it; a UserError if there is no
     such engine."""
     demand_one("engine", name, tuple(INSTALL))
-    return name  # type: ignore[return-value]
+    return next(engine for engine in INSTALL if engine == name)
 
 
 def demand_installed(engines: Sequence[EngineName]) -> None:

@@ -5,6 +5,7 @@ operator that leaves all numbers where they lie needs no program: its result is 
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 from math import prod
 
@@ -220,7 +221,7 @@ def padded(site: Site) -> Step:
     for axis, before, after in zip(axes, amounts[: len(axes)], amounts[len(axes) :], strict=True):
         if before or after:
             told = f"{number(before)}, {number(after)}"
-            e = under(axis, lambda inner, told=told: PADS[mode](told, _value(x, value), inner), e)  # type: ignore[misc]
+            e = under(axis, partial(PADS[mode], told, _value(x, value)), e)
             shape[axis] += before + after
     return site.step(Kind(x.kind.dtype, tuple(shape)), e)
 
@@ -314,10 +315,14 @@ def resized(site: Site) -> Step:
     e = site.logical(0)
     for axis, t in enumerate(times):
         if t > 1:
-            e = under(axis, lambda inner, t=int(t): f"repeated({t}, {inner})", e)  # type: ignore[misc]
+            e = under(axis, partial(_repeated, int(t)), e)
     return site.step(
         Kind(x.kind.dtype, tuple(int(n * t) for n, t in zip(x.shape, times, strict=True))), e
     )
+
+
+def _repeated(times: int, e: str) -> str:
+    return f"repeated({times}, {e})"
 
 
 def _demand_repeats(site: Site) -> None:

@@ -4,6 +4,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -91,8 +92,12 @@ def at(leaf: Leaf, k: int) -> Leaf:
         raise UserError(f"at: no element {k} in an array of {extent(leaf.dims[0])}")
     for axis in reversed(leaf.dims[0]):
         k, i = divmod(k, axis.size)
-        leaf = on_axis(leaf, axis, (), lambda data, place, i=i: data.take(i, place))  # type: ignore[misc]
+        leaf = on_axis(leaf, axis, (), partial(_element, i))
     return replace(leaf, dims=leaf.dims[1:])
+
+
+def _element(i: int, data: Numbers, axis: int) -> Numbers:
+    return np.asarray(data.take(i, axis))
 
 
 # ---- copies

@@ -9,6 +9,7 @@ Products and sums of products stay unevaluated until someone looks (`force`).
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -284,7 +285,7 @@ def split(leaf: Leaf, m: int) -> Leaf:
             wanted //= axis.size
         elif axis.size % wanted == 0:
             high, low = Axis(axis.size // wanted), Axis(wanted)
-            leaf = on_axis(leaf, axis, (high, low), lambda d, at, w=wanted: _cut(d, at, w))  # type: ignore[misc]
+            leaf = on_axis(leaf, axis, (high, low), partial(_cut, wanted))
             outer.append(high)
             inner.insert(0, low)
             wanted = 1
@@ -293,5 +294,5 @@ def split(leaf: Leaf, m: int) -> Leaf:
     return replace(leaf, dims=(tuple(outer), tuple(inner), *leaf.dims[1:]))
 
 
-def _cut(data: Numbers, at: int, m: int) -> Numbers:
+def _cut(m: int, data: Numbers, at: int) -> Numbers:
     return data.reshape((*data.shape[:at], data.shape[at] // m, m, *data.shape[at + 1 :]))

@@ -11,6 +11,7 @@ remainder."""
 from collections.abc import Callable
 from dataclasses import replace
 from math import gcd, prod
+from typing import TypeGuard
 
 from ir.core.frozen import frozen
 from ir.core.nodes import Binary, Expr, Generate, Join, Lit, Map, Pad, Split, Unary, Var
@@ -163,7 +164,7 @@ def limited(c: Contribution, i: Index, book: Notebook) -> Contribution:
     that could be infinite there are computed into an array first, inside the range only."""
     c = replace(c, factors=tuple(_read_at(f, i, book) for f in c.factors))
     for n, f in enumerate(c.factors):
-        access = book.accesses(f)[f.name] if _is_read(f, book) else None  # type: ignore[attr-defined]
+        access = book.accesses(f)[f.name] if _is_read(f, book) else None
         d = _dimension(access, i) if access else None
         if access is not None and d is not None:
             base = at_level(d, access.base, _cut(-access.coordinates[d].constant, i.size))
@@ -198,7 +199,7 @@ def _may_be_infinite(e: Expr) -> bool:
     return False
 
 
-def _is_read(f: Expr, book: Notebook) -> bool:
+def _is_read(f: Expr, book: Notebook) -> TypeGuard[Var]:
     return isinstance(f, Var) and f.name in book.reads
 
 

@@ -35,7 +35,7 @@ from ir.core.nodes import (
 )
 from ir.core.terms import apply, free, fresh
 from ir.core.type_rules import type_of
-from ir.core.types import Scalar, Type
+from ir.core.types import Scalar, Tuple, Type
 from rewrites.analysis.folds import fold_of, number, operator
 
 
@@ -91,10 +91,11 @@ def opened(f: Lam, window: int) -> tuple[Var, Var, Var, Expr] | None:
             return acc, (first, second)[window], (first, second)[1 - window], f.body
         return None
     t = pair.type
+    assert isinstance(t, Tuple)
     names: list[str] = []
     for hint in ("x", "h"):
         names.append(fresh(hint, free(f.body) | {acc.name, *names}))
-    x, h = Var(names[0], t.parts[window]), Var(names[1], t.parts[1 - window])  # type: ignore[union-attr]
+    x, h = Var(names[0], t.parts[window]), Var(names[1], t.parts[1 - window])
     both = (x, h) if window == 0 else (h, x)
     return acc, x, h, apply(f, MakeTuple((acc, MakeTuple(both))))
 

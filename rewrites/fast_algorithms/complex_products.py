@@ -142,7 +142,9 @@ Value = Polynomial | tuple["Value", ...]
 def _tensor(e: Reduce) -> dict[tuple[int, int, int], float] | None:
     """The tensor of the product of two complex numbers that e adds: for (k, i, j), how often part i
     of one factor times part j of the other enters part k. None if e adds anything else."""
-    kinds = (type_of(e), *elem_of(e.xs).parts)  # type: ignore[union-attr]
+    factors = elem_of(e.xs)
+    assert isinstance(factors, Tuple)
+    kinds = (type_of(e), *factors.parts)
     acc, z, w = (_pair(name, t) for name, t in zip("azw", kinds, strict=True))
     try:
         parts = _value(apply(e.f, MakeTuple((acc, MakeTuple((z, w))))))

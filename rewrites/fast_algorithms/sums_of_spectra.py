@@ -143,8 +143,9 @@ def combines(e: Expr) -> bool:
     if isinstance(e, Split) and isinstance(e.xs, Split):
         return combines(e.xs)
     b = next((t.xs for t in subterms(e) if isinstance(t, At)), None)
-    known = isinstance(e, Split) and isinstance(e.xs, Concat) and b is not None and is_view(b)
-    return known and any(alike(e, combined(m, b)) for m in MATRICES)  # type: ignore[arg-type]
+    if not isinstance(e, Split) or not isinstance(e.xs, Concat) or b is None or not is_view(b):
+        return False
+    return any(alike(e, combined(m, b)) for m in MATRICES)
 
 
 def is_sums(e: Expr) -> bool:

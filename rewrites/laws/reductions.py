@@ -141,7 +141,9 @@ def flatten_fold(e: Reduce) -> Expr | None:
             if inner.init != unit(outer.op, type_of(inner)):
                 return None
             assert isinstance(f.pattern, tuple)
-            return Reduce(z, Lam(f.pattern, Reduce(f.pattern[0], inner.f, inner.xs)), xs)  # type: ignore[arg-type]
+            acc = f.pattern[0]
+            assert isinstance(acc, Var)
+            return Reduce(z, Lam(f.pattern, Reduce(acc, inner.f, inner.xs)), xs)
     return None
 
 
