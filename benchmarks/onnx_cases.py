@@ -1,14 +1,15 @@
 """The cases of `onnx.backend.test` on a device: how many pass, how many are refused with a message,
 and how many are wrong (each of which is a fault of ours).
 
-    python -m benchmarks.onnx_cases [PART-OF-A-NAME …] [--of Conv,Gemm] [--all]"""
+    python -m benchmarks.onnx_cases [PART-OF-A-NAME …] [--of Conv,Gemm] [--all]
+
+Cases of single nodes are run as they are, and with all inputs but the first as weights, as
+exporters have sizes, axes and limits; then those of larger models."""
 
 import argparse
 import time
-import warnings
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -20,23 +21,23 @@ from explore.onnx_model.read_model import read_model
 from explore.operators.all_operators import OPERATORS
 from explore.run.target import Target, target_of
 from ir.errors import Unsupported, UserError
+from tests.support.onnx_cases import FOLDERS, Case, folder_cases, node_cases, with_constants
+
+NODES, CONSTANTS = "single nodes", "single nodes, weights"
 
 
-def cases() -> Iterator[Any]:
-    """The cases of the `onnx` package whose models consist of a single node."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from onnx.backend.test.case.node import collect_testcases
-
-        yield from collect_testcases("")
-
-
-def operators_of(case: Any) -> set[str]:
-    """The names of the operators in the model of a case."""
-    return {node.op_type for node in case.model.graph.node}
+def cases() -> Iterator[tuple[str, Case]]:
+    """All cases, each with the name of its group."""
+    for case in node_cases():
+        yield NODES, case
+        if (other := with_constants(case)) is not None:
+            yield CONSTANTS, other
+    for folder in FOLDERS:
+        for case in folder_cases(folder):
+            yield folder, case
 
 
-def outcome(case: Any, target: Target, session: Session) -> tuple[str, str]:
+def outcome(case: Case, target: Target, session: Session) -> tuple[str, str]:
     """The outcome of a case on a device: `passed`, `refused` or `wrong`, and the reason if it is
     not `passed`, else an empty text."""
     try:
@@ -51,17 +52,17 @@ def outcome(case: Any, target: Target, session: Session) -> tuple[str, str]:
         for out, want in zip(made, expected, strict=True):
             if out.shape != want.shape or out.dtype != want.dtype:
                 return "wrong", f"{out.dtype}{out.shape}, expected {want.dtype}{want.shape}"
-            if not np.allclose(out, want, rtol=case.rtol, atol=max(case.atol, 1e-5)):
+            if not np.allclose(out, want, case.rtol, max(case.atol, 1e-5), equal_nan=True):
                 return "wrong", f"off by {np.abs(out - want).max():g}"
     return "passed", ""
 
 
 def main() -> None:
     """Run the cases that the arguments select; print those that did not pass, and the counts by
-    operator."""
+    group and by operators."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="parts of names of cases")
-    parser.add_argument("--of", default="", help="only these operators")
+    parser.add_argument("--of", default="", help="only single nodes of these operators")
     parser.add_argument("--all", action="store_true", help="operators too that nobody covers")
     parser.add_argument("--device", default="cpu")
     given = parser.parse_args()
@@ -69,24 +70,26 @@ def main() -> None:
     target = target_of(given.device, None, ())
     assert target.device is not None
     session = open_device(target.device)
-    counts: Counter[tuple[str, str]] = Counter()
-    for case in cases():
-        of = operators_of(case)
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for group, case in cases():
         named = not given.names or any(part in case.name for part in given.names)
-        if not named or not (given.all or of <= wanted):
+        covered = given.all or case.operators <= wanted or (group in FOLDERS and not given.of)
+        if not named or not covered:
             continue
         begun = time.process_time()
         try:
             found, why = outcome(case, target, session)
         except Exception as error:
             found, why = "wrong", f"{type(error).__name__}: {error}".splitlines()[0]
-        counts[found, "+".join(sorted(of))] += 1
+        counts[group, found, "+".join(sorted(case.operators))] += 1
         if found != "passed":
-            print(f"{found:8} {case.name} ({time.process_time() - begun:.1f} s): {why}", flush=True)
-    for result in ("passed", "refused", "wrong"):
-        of_result = {op: n for (r, op), n in counts.items() if r == result}
-        told = ", ".join(f"{op} {n}" for op, n in sorted(of_result.items()))
-        print(f"{result}: {sum(of_result.values())} ({told})")
+            took = f"{time.process_time() - begun:.1f} s"
+            print(f"{found:8} {group}: {case.name} ({took}): {why}", flush=True)
+    for group in (NODES, CONSTANTS, *FOLDERS):
+        for result in ("passed", "refused", "wrong"):
+            of_result = {op: n for (g, r, op), n in counts.items() if (g, r) == (group, result)}
+            told = ", ".join(f"{op} {n}" for op, n in sorted(of_result.items()))
+            print(f"{group}, {result}: {sum(of_result.values())} ({told})")
 
 
 if __name__ == "__main__":

@@ -333,23 +333,24 @@ def _demand_repeats(site: Site) -> None:
     if site.node.operator == "Upsample":
         return
     floors = way == "asymmetric" and nearest == "floor"
-    rounds = way in (
-        "half_pixel",
-        "half_pixel_symmetric",
-        "pytorch_half_pixel",
-    ) and nearest.startswith("round")
-    if (not floors and not rounds) or site.attribute("axes", None) is not None:
+    halves = way in ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel")
+    if not floors and not (halves and nearest.startswith("round")):
         raise site.refused(
-            "expected modes that repeat each element equally often, without axes; found "
-            f"{way}, {nearest}{' and axes' if site.attribute('axes', None) is not None else ''}"
+            f"expected modes that repeat each element equally often, found {way}, {nearest}"
         )
 
 
 def _times(site: Site, x: Tensor) -> list[float]:
+    """How often each axis of x is repeated, as the node's scales or sizes say."""
     if site.attribute("scales", None) is not None:
         return [float(s) for s in site.attribute("scales", ())]
+    rank = len(x.shape)
+    axes = [_axis(site, int(a), rank) for a in site.attribute("axes", range(rank))]
+    if len({*axes}) < len(axes):
+        raise site.refused(f"expected each axis once, found axes {axes}")
     for n, what in ((3, "sizes"), (2, "scales"), (1, "scales")):
-        if site.has(n) and site.tensor(n).kind.elements == len(x.shape):
-            found = site.array(n, what).tolist()
-            return [a / b for a, b in zip(found, x.shape, strict=True)] if n == 3 else found
+        if site.has(n) and site.tensor(n).kind.elements == len(axes):
+            pairs = zip(axes, site.array(n, what).tolist(), strict=True)
+            told = {axis: t / x.shape[axis] if n == 3 else t for axis, t in pairs}
+            return [told.get(axis, 1.0) for axis in range(rank)]
     raise site.refused("expected constant scales or sizes, found none")

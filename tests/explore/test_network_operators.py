@@ -2,9 +2,7 @@
 each passes, or is refused with its node's name; none is wrong. `benchmarks/onnx_cases.py` tries all
 of them on a device."""
 
-import warnings
-from importlib import import_module
-from typing import Any
+import re
 
 import numpy as np
 import pytest
@@ -12,7 +10,8 @@ import pytest
 from explore.network_graph.interpret_network import interpreted
 from explore.network_graph.network_layers import layers_of
 from explore.onnx_model.read_model import read_model
-from ir.errors import Unsupported
+from ir.errors import Unsupported, UserError
+from tests.support.onnx_cases import Case, folder_cases, node_cases, with_constants
 
 REFUSED = {
     "test_maxpool_with_argmax_2d_precomputed_pads": "its second result",
@@ -44,17 +43,7 @@ REFUSED = {
 """The cases that are refused, with words of the reason."""
 
 
-def cases(operator: str) -> list[Any]:
-    """The cases of `onnx.backend.test` whose only node is the operator `operator`. To have them,
-    the module that computes them is imported."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import_module(f"onnx.backend.test.case.node.{operator.lower()}")
-        from onnx.backend.test.case.node import _NodeTestCases as ONNX_CASES
-    return [c for c in ONNX_CASES if {node.op_type for node in c.model.graph.node} == {operator}]
-
-
-def agrees(case: Any) -> None:
+def agrees(case: Case) -> None:
     """Assert that the network of a case of `onnx.backend.test` gives the case's results."""
     layers = layers_of(read_model(case.model))
     for given, right in case.data_sets:
@@ -78,7 +67,7 @@ def agrees(case: Any) -> None:
     ],
 )  # fmt: skip
 def test_cases_of_onnx_pass_or_are_refused(operator: str) -> None:
-    found = cases(operator)
+    found = [*node_cases(operator)]
     assert found
     for case in found:
         if case.name in REFUSED:
@@ -86,3 +75,49 @@ def test_cases_of_onnx_pass_or_are_refused(operator: str) -> None:
                 agrees(case)
         else:
             agrees(case)
+
+
+def refusal(case: Case) -> str:
+    """The reason for which a case is refused; an empty text if it passes."""
+    try:
+        agrees(case)
+    except (Unsupported, UserError) as error:
+        return str(error)
+    return ""
+
+
+NOT_OF_WEIGHTS = {
+    "Resize": "whole numbers as scales|the mode nearest|repeat each element|policy stretch",
+    "Slice": "steps from 1 on",
+    "Split": "sizes from 1 on",
+    "Pad": "found reflect",
+    "Reshape": "sizes from 1 on",
+    "ReduceSum": "axes to reduce along|sizes from 1 on",
+    "Upsample": "nothing",
+    "Unsqueeze": "nothing",
+}
+"""Operators whose axes, sizes or limits are inputs, with the reasons for which cases are refused in
+which these are weights."""
+
+
+@pytest.mark.parametrize("operator", NOT_OF_WEIGHTS)
+def test_cases_whose_axes_and_sizes_are_weights_pass_or_are_refused(operator: str) -> None:
+    found = [refusal(c) for c in map(with_constants, node_cases(operator)) if c is not None]
+    assert "" in found
+    assert [r for r in found if r and not re.search(NOT_OF_WEIGHTS[operator], r)] == []
+
+
+NOT_OF_FOLDERS = (
+    "an operator that is covered|has no numbers of the type|leaves sizes open|broadcast to one|"
+    "found reflect|of the type int64"
+)
+"""Reasons for which larger models of `onnx.backend.test` are refused."""
+
+
+@pytest.mark.parametrize(
+    ("folder", "passed"), [("simple", 1), ("pytorch-converted", 76), ("pytorch-operator", 24)]
+)
+def test_cases_of_larger_models_pass_or_are_refused(folder: str, passed: int) -> None:
+    found = [refusal(case) for case in folder_cases(folder)]
+    assert found.count("") >= passed
+    assert [r for r in found if r and not re.search(NOT_OF_FOLDERS, r)] == []
