@@ -10,6 +10,7 @@ import numpy as np
 
 from codegen.text_proof.work_in_part import Part
 from explore.network_graph.folded_nodes import OF_SHAPES, folded_graph
+from explore.network_graph.taken_branches import with_branches_taken
 from explore.onnx_model.fold_constants import Constants
 from explore.onnx_model.onnx_graph import SCALARS, Array, Graph, Kind, Node, naming
 from explore.onnx_model.tensor_data import demand_small
@@ -134,7 +135,7 @@ class Built:
 def built_layers(graph: Graph) -> Built:
     """The layers of a graph, with the sites that they were made from."""
     known = Constants.of(graph)
-    graph = folded_graph(graph, known)
+    graph = folded_graph(with_branches_taken(graph, known), known)
     for name, kind in graph.inputs.items():
         demand_small(f"input '{name}'", kind)
         if kind.dtype not in SCALARS:

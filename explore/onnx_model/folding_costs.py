@@ -6,6 +6,7 @@ from math import ceil, prod
 from typing import Any
 
 from explore.onnx_model.onnx_graph import Array, Kind, Node
+from explore.onnx_model.prepared_nodes import einsum_sizes
 
 NUMBER_BY_NUMBER = (
     "Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization",
@@ -19,23 +20,25 @@ NUMBER_BY_NUMBER = (
 )  # fmt: skip
 MOVES = (
     "Compress", "Concat", "ConstantOfShape", "DepthToSpace", "Expand", "EyeLike", "Flatten",
-    "Gather", "NonZero", "OneHot", "Pad", "Range", "Reshape", "Shape", "Size", "Slice",
-    "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze",
+    "Gather", "GatherElements", "NonZero", "OneHot", "Pad", "Range", "Reshape", "Shape", "Size",
+    "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze",
 )  # fmt: skip
 ALONG_AXES = (
     "ArgMax", "ArgMin", "CumSum", "GlobalAveragePool", "GlobalMaxPool", "Hardmax",
-    "InstanceNormalization", "LogSoftmax", "ReduceL1", "ReduceL2", "ReduceLogSum",
-    "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
-    "ReduceSumSquare", "Softmax",
+    "InstanceNormalization", "LayerNormalization", "LogSoftmax", "ReduceL1", "ReduceL2",
+    "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
+    "ReduceSum", "ReduceSumSquare", "Softmax",
 )  # fmt: skip
 PRODUCTS = ("Gemm", "MatMul", "MatMulInteger")
 CONVOLUTIONS = ("Conv", "ConvInteger")
 IN_TURN = {"Erf": 400, "Gelu": 400, "TopK": 400} | dict.fromkeys(
-    ("ScatterElements", "ScatterND"), 3_000
+    ("GatherND", "ScatterElements", "ScatterND"), 3_000
 )
 """Operators that the reference computes number after number, with the nanoseconds for each."""
 
-FOLDED = frozenset((*NUMBER_BY_NUMBER, *MOVES, *ALONG_AXES, *PRODUCTS, *CONVOLUTIONS, *IN_TURN))
+FOLDED = frozenset(
+    ("Einsum", *NUMBER_BY_NUMBER, *MOVES, *ALONG_AXES, *PRODUCTS, *CONVOLUTIONS, *IN_TURN)
+)
 """The operators that are computed: their results depend on their inputs alone, and their time on
 the numbers that they read and make, and on windows. Not among them are those that draw random
 numbers, read files, or have a body of other nodes, nor those that the reference of some version of
@@ -53,6 +56,8 @@ def most_elements(node: Node, arrays: Sequence[Array]) -> int | None:
             return arrays[0].ndim * arrays[0].size
         case "Compress":
             return arrays[0].size
+        case "Einsum":
+            return einsum_sizes(node, arrays)[1]
         case "Range":
             start, limit, delta = (a.item() for a in arrays)
             count: int = ceil((limit - start) / delta)
@@ -67,6 +72,9 @@ def nanoseconds(node: Node, arrays: Sequence[Array], made: Sequence[Kind]) -> in
     match node.operator:
         case name if name in IN_TURN:
             return numbers * IN_TURN[name]
+        case "Einsum":
+            products = einsum_sizes(node, arrays)[0]
+            return numbers * AT_ONCE_NS + products * len(arrays) * PRODUCT_NS
         case name if name in PRODUCTS:
             return numbers * AT_ONCE_NS + results * max(arrays[0].shape, default=1) * PRODUCT_NS
         case name if name in CONVOLUTIONS:

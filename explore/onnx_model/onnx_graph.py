@@ -64,6 +64,26 @@ class Node:
         return f"{self.operator} '{self.name or self.outputs[0]}'"
 
 
+BRANCHES = ("then_branch", "else_branch")  # of an `If`: where its condition holds, and where not
+
+
+@frozen
+class Body:
+    """A branch of a node: its nodes, of which each comes after those whose results it reads, its
+    constants by name, and the names of its results. It may read tensors of the graph around it."""
+
+    nodes: tuple[Node, ...]
+    constants: Mapping[str, Array]
+    outputs: tuple[str, ...]
+
+    @property
+    def read(self) -> dict[str, None]:
+        """The names of those tensors that it reads from the graph around it."""
+        own = {*self.constants, *(n for node in self.nodes for n in node.outputs)}
+        names = [*(n for node in self.nodes for n in node.inputs), *self.outputs]
+        return dict.fromkeys(n for n in names if n and n not in own)
+
+
 @contextmanager
 def naming(node: Node) -> Iterator[None]:
     """A context in which errors that contradictory numbers and shapes of a node raise become one

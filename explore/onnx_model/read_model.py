@@ -1,7 +1,8 @@
 """The reading of an ONNX file: all mistakes in it are reported before anything is computed."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -10,7 +11,7 @@ import onnx
 
 from explore.onnx_model.node_order import demand_new, in_order
 from explore.onnx_model.node_schemas import demand_fits_schema
-from explore.onnx_model.onnx_graph import Array, Graph, Kind, Node
+from explore.onnx_model.onnx_graph import BRANCHES, Array, Body, Graph, Kind, Node
 from explore.onnx_model.tensor_data import MOST_BYTES, MOST_IN_ALL, array_of, bytes_of
 from ir.errors import Unsupported, UserError
 
@@ -81,11 +82,19 @@ def _add_constants(
 def _demand_affordable(graph: Any) -> None:
     """Refuse a graph whose weights together take more bytes than anyone needs, before any is read:
     a small file may ask for all of a large one again and again."""
-    attributes = (a for node in graph.node for a in node.attribute)
-    constants = (a.t for a in attributes if a.type == onnx.AttributeProto.TENSOR)
-    total = sum(map(bytes_of, (*graph.initializer, *constants)))
+    total = sum(map(bytes_of, _weights(graph)))
     if total > MOST_IN_ALL:
         raise UserError(f"the weights take {total:,} bytes: at most {MOST_IN_ALL:,} are taken")
+
+
+def _weights(graph: Any) -> Iterator[Any]:
+    """The weights of a graph, and of graphs within it."""
+    yield from graph.initializer
+    for attribute in (a for node in graph.node for a in node.attribute):
+        if attribute.type == onnx.AttributeProto.TENSOR:
+            yield attribute.t
+        elif attribute.type == onnx.AttributeProto.GRAPH:
+            yield from _weights(attribute.g)
 
 
 def _demand_once(what: str, names: Sequence[str]) -> None:
@@ -113,12 +122,40 @@ def _node(proto: Any, number: int, folder: Path, opset: int) -> Node:
     if proto.domain in OURS:
         demand_fits_schema(proto, f"{operator} '{name}'", opset)
     attributes = {a.name: _attribute(a, folder) for a in proto.attribute}
-    return Node(name, operator, tuple(proto.input), tuple(proto.output), attributes)
+    node = Node(name, operator, tuple(proto.input), tuple(proto.output), attributes)
+    return _with_branches(node, folder, opset) if operator == "If" else node
+
+
+def _with_branches(node: Node, folder: Path, opset: int) -> Node:
+    """An `If` with its branches as bodies; what these read from the graph around them are inputs of
+    it, too."""
+    bodies = {name: _body(node, node.attributes[name], folder, opset) for name in BRANCHES}
+    read = [name for body in bodies.values() for name in body.read]
+    inputs = tuple(dict.fromkeys((*node.inputs, *read)))
+    return replace(node, inputs=inputs, attributes=bodies)
+
+
+def _body(choice: Node, graph: Any, folder: Path, opset: int) -> Body:
+    """The body that a `GraphProto` describes, a branch of the node `choice`."""
+    if graph.sparse_initializer or graph.input:
+        raise Unsupported(f"{choice.title}: expected branches without inputs and sparse weights")
+    if len(graph.output) != len(choice.outputs):
+        raise UserError(
+            f"{choice.title}: expected branches with {len(choice.outputs)} results, found "
+            f"{len(graph.output)}"
+        )
+    _demand_once("weights", [tensor.name for tensor in graph.initializer])
+    constants = {tensor.name: array_of(tensor, folder) for tensor in graph.initializer}
+    nodes = [_node(proto, number, folder, opset) for number, proto in enumerate(graph.node)]
+    _add_constants([node for node in nodes if node.operator == "Constant"], {}, constants)
+    rest = tuple(node for node in nodes if node.operator != "Constant")
+    outputs = tuple(output.name for output in graph.output)
+    body = Body(rest, constants, outputs)
+    return replace(body, nodes=in_order(rest, {*constants, *body.read}, outputs))
 
 
 def _attribute(attribute: Any, folder: Path) -> Any:
-    """The value of an attribute: numbers, text, an array; graphs stay as they are, no operator of
-    ours takes them."""
+    """The value of an attribute: numbers, text, an array; graphs stay as they are."""
     if attribute.type == onnx.AttributeProto.TENSOR:
         return array_of(attribute.t, folder)
     value = onnx.helper.get_attribute_value(attribute)

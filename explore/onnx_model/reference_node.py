@@ -11,6 +11,11 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from explore.onnx_model.onnx_graph import Array, Kind, Node
+from explore.onnx_model.prepared_nodes import (
+    demand_affordable_form,
+    gathered_elements,
+    prepared,
+)
 from ir.errors import UserError
 
 ALONG_ONE_AXIS = {"Hardmax": 13, "LogSoftmax": 13, "Softmax": 13}
@@ -36,6 +41,7 @@ def kinds_of(node: Node, version: int, given: Mapping[str, Array]) -> dict[str, 
     """The kinds of a node's results by name, when it is given these arrays, by this version of
     ONNX's operators; None where ONNX tells no shape without computing it."""
     _demand_sound(node, given)
+    demand_affordable_form(node, given)
     small = {n: numpy_helper.from_array(a) for n, a in given.items() if a.size <= SMALL}
     try:
         found = onnx.shape_inference.infer_node_outputs(
@@ -53,6 +59,12 @@ def kinds_of(node: Node, version: int, given: Mapping[str, Array]) -> dict[str, 
 def computed(node: Node, version: int, given: Mapping[str, Array]) -> dict[str, Array]:
     """The arrays that ONNX's reference makes of these, by name, by this version of ONNX's
     operators."""
+    try:
+        if node.operator == "GatherElements":
+            return {node.outputs[0]: gathered_elements(node, given)}
+        node, given = prepared(node, given)
+    except (IndexError, ValueError, TypeError) as error:
+        raise _cannot(node, error) from error
     inputs = [helper.make_value_info(name, _type(array)) for name, array in given.items()]
     outputs = [name for name in node.outputs if name]
     results = [helper.make_empty_tensor_value_info(name) for name in outputs]
