@@ -29,7 +29,7 @@ def packing_steps(plan: Plan) -> list[PackingStep]:
     sizes = {b.name: b.bytes for b in plan.buffers}
     read = {name for k in plan.kernels if not k.prepack for name in k.arguments}
     steps = []
-    for together, kernels in _connected(plan):
+    for together, kernels in packed_together(plan):
         constants = [name for name in together if roles[name] is Role.CONST]
         free = [name for name in together if name not in read]
         steps.append(PackingStep(tuple(constants), tuple(kernels), tuple(free)))
@@ -66,7 +66,7 @@ def packed_ahead(plan: Plan) -> Plan:
     return replace(plan, kernels=kernels, buffers=tuple(buffers))
 
 
-def _connected(plan: Plan) -> Iterable[tuple[list[str], list[int]]]:
+def packed_together(plan: Plan) -> Iterable[tuple[list[str], list[int]]]:
     """The groups of prepack kernels that share buffers, directly or through others of the group:
     the buffers of each group, and the kernels' numbers in their order."""
     groups: list[tuple[list[str], list[int]]] = []

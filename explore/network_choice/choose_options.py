@@ -13,6 +13,7 @@ from math import ceil, inf
 
 from explore.network_choice.arena_demands import Chosen, demand_of, demand_of_all
 from explore.network_choice.find_options import Options
+from explore.network_choice.kept_arrays import Keeps, kept_together
 from explore.network_choice.layer_options import Option
 from explore.network_choice.layers_in_parts import Offer, Offers, offers_of, without_copies
 from explore.network_choice.live_bytes import LiveTensors
@@ -47,6 +48,12 @@ class Choice:
     @property
     def memory_bytes(self) -> int:
         return self.plan.memory_bytes
+
+    @property
+    def kept_bytes(self) -> int:
+        """The bytes of weights that stay for good; those that layers share count once."""
+        chosen = zip(self.layers.layers, self.options, strict=True)
+        return kept_together(Keeps.of(layer, option.plan) for layer, option in chosen)
 
 
 @frozen
@@ -261,9 +268,11 @@ class Chooser:
     def bytes_of(self, chosen: Sequence[Option]) -> int:
         """The bytes that the options `chosen` take in the usual layouts, if their arena is as small
         as its bound."""
-        moments = zip(self.programme.moments, self._numbers(chosen), strict=True)
+        numbers = self._numbers(chosen)
+        moments = zip(self.programme.moments, numbers, strict=True)
         worst = max((each[n].bytes for each, n in moments), default=0)
-        return self.programme.live.outside + sum(o.kept_bytes for o in chosen) + worst
+        keeps = (each[n] for each, n in zip(self.programme.keeps, numbers, strict=True))
+        return self.programme.live.outside + kept_together(keeps) + worst
 
     def _too_little(self, budget: int) -> str:
         """The message that a budget is too small: what the least is, and what makes it."""
@@ -278,10 +287,9 @@ class Chooser:
         layer = layers.layers[l]
         arrays = sorted(worst[l].arrays, key=lambda a: -a[1])[:4]
         told = ", ".join(f"{name} {show_bytes(size)}" for name, size in arrays)
-        kept = sum(o.kept_bytes for o in least.options)
         return (
             f"{_least_words(found, budget)}, of which weights "
-            f"stay for good with {show_bytes(kept)}, inputs and results with "
+            f"stay for good with {show_bytes(least.kept_bytes)}, inputs and results with "
             f"{show_bytes(live.outside)}; most lives at layer '{layer.title}' "
             f"({layer.operator}): {told}"
         )

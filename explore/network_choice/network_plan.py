@@ -2,10 +2,11 @@
 arrays between and inside them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from codegen.plan import Buffer, Kernel, Plan, Role
+from explore.network_choice.kept_arrays import kept_keys, what_it_does
 from explore.network_choice.layer_options import Option
 from explore.network_choice.layers_in_place import Overwriting, overwriting
 from explore.network_choice.tight_packing import peak, tight_packing
@@ -57,6 +58,8 @@ class _Assembly:
         self.constants: dict[str, Array] = {}
         self.names: dict[str, str] = {}
         self.texts: dict[str, str] = {}  # of kernels, by name
+        self.shared: dict[Hashable, str] = {}  # buffers of what layers keep, by key
+        self.packing = set[Hashable]()  # what kernels do that pack
         self.lives = {} if kept else lives_of(layers)
         for name in layers.inputs:
             self._tensor(name, Role.INPUT)
@@ -66,18 +69,25 @@ class _Assembly:
         given = dict(layer.tensors)
         over = overwriting(self.layers, self.lives, number, layer, plan)
         names: dict[str, str] = {}
+        keys = kept_keys(layer, plan)
         for b in plan.buffers:
             if b.role is Role.INPUT:
                 names[b.name] = self.names[given[b.name]]
             elif b.role is Role.OUTPUT:
                 names[b.name] = self._made(layer.output, over)
             else:
-                names[b.name] = self._own(f"{_plain(layer.title)}_{b.name}", b)
+                names[b.name] = self._kept(f"{_plain(layer.title)}_{b.name}", b, keys.get(b.name))
             if b.role is Role.CONST and b.name in layer.constants:
-                self.constants[names[b.name]] = layer.constants[b.name].reshape(b.shape)
+                array = layer.constants[b.name].reshape(b.shape)
+                self.constants.setdefault(names[b.name], array)
         for n, given_kernel in enumerate(plan.kernels):
             kernel = given_kernel if over is None else over.kernels.get(n, given_kernel)
             arguments = tuple(names[a] for a in kernel.arguments)
+            if kernel.prepack:
+                work = what_it_does(kernel), arguments
+                if work in self.packing:
+                    continue
+                self.packing.add(work)
             self.kernels.append(self._apart(replace(kernel, arguments=arguments)))
             self.layer_of.append(number)
 
@@ -106,6 +116,15 @@ class _Assembly:
             self.buffers[place] = Buffer(place, SCALARS[t.kind.dtype], outer, t.kind.bytes, role)
             self.names[name] = place
         return self.names[name]
+
+    def _kept(self, name: str, like: Buffer, key: Hashable) -> str:
+        """The buffer that a layer has under a key, which may be another layer's, too; one of its
+        own if the key is None."""
+        if key is None:
+            return self._own(name, like)
+        if key not in self.shared:
+            self.shared[key] = self._own(name, like)
+        return self.shared[key]
 
     def _own(self, name: str, like: Buffer) -> str:
         place = self._free(name)

@@ -7,8 +7,10 @@ layer's worst moment, or when a copy is made."""
 
 # key: l number of a layer, o of one of its offers, t tensor, k number of a tensor's reader
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
+from explore.network_choice.kept_arrays import Keeps
 from explore.network_choice.layer_options import Option
 from explore.network_choice.layers_in_parts import Offer, Offers
 from explore.network_choice.layers_in_place import overwriting
@@ -62,6 +64,14 @@ class More:
 
 
 @frozen
+class Holds:
+    """The unknown that is at least 1 if a layer keeps an array that others may keep, too, by the
+    array's key."""
+
+    key: Hashable
+
+
+@frozen
 class Demand:
     """The demand that the arena has at least so many bytes where the sum of these `terms` is as
     large as it can be, which is `count`: where a choice agrees with another one in some layers."""
@@ -112,9 +122,9 @@ class _Tensor:
 
 @frozen
 class Programme:
-    """The facts about a network: its layers, their offers, the worst moment of each offer, the
-    tensors' lives, the options of the programs that copy tensors, and the tensors that may lie in
-    several layouts.
+    """The facts about a network: its layers, their offers, the worst moment of each offer and what
+    it keeps for good, the tensors' lives, the options of the programs that copy tensors, and the
+    tensors that may lie in several layouts.
 
     The bytes that it counts are never more than a plan's: what a layer may overwrite, or may need
     in its first launches only, is not counted twice."""
@@ -122,6 +132,7 @@ class Programme:
     layers: Layers
     offers: Offers
     moments: Sequence[Sequence[Moment]]
+    keeps: Sequence[Sequence[Keeps]]
     live: LiveTensors
     changes: Changes
     tensors: Sequence[_Tensor]
@@ -131,10 +142,11 @@ class Programme:
         """The programme of a network, with the changes of those tensors that are left."""
         live = LiveTensors.of(layers)
         moments = [[live.moment(layers, l, x) for x in each] for l, each in enumerate(offers)]
+        keeps = [[Keeps.of(x.way, x.option.plan) for x in each] for each in offers]
         names = dict.fromkeys(t for each in offers for x in each for t in x.way.layouts)
         tensors = [_tensor(layers, offers, live, t) for t in names] if changes else []
         left = {change: found for change, found in changes.items() if change.tensor in names}
-        return Programme(layers, offers, moments, live, left, tensors)
+        return Programme(layers, offers, moments, keeps, live, left, tensors)
 
     def solved(self, budget: float | None, demands: Sequence[Demand] = ()) -> Solution | None:
         """The choice of least time within a budget in bytes, or, for None, that of least memory, in
@@ -146,7 +158,7 @@ class Programme:
         self._fit(z)
         for demand in demands:
             _demand(z, demand)
-        kept = [(name, o.kept_bytes / UNIT) for name, o in self._options()]
+        kept = self._keep(z)
         times = [(name, o.time_ns) for name, o in self._options()]
         longest = max(time for _, time in times)
         cost: list[Term] = [(name, time / longest) for name, time in times]
@@ -246,6 +258,29 @@ class Programme:
         for t in self.tensors:
             self._fit_copies(z, t)
 
+    def _keep(self, z: ZeroOne) -> list[Term]:
+        """The terms whose sum is what is kept for good. An array that several layers may keep
+        counts once, whichever of them keep it."""
+        terms: list[Term] = [
+            (Copies(change, n), option.kept_bytes / UNIT)
+            for change, options in self.changes.items()
+            for n, option in enumerate(options)
+        ]
+        holders = Counter(key for each in self.keeps for key in _keys(each))
+        for l, each in enumerate(self.keeps):
+            for o, keeps in enumerate(each):
+                alone = sum(n for key, n in keeps.shared.items() if holders[key] == 1)
+                terms.append((Has(l, o), (keeps.own + alone) / UNIT))
+            for key, size in _keys(each).items():
+                if holders[key] == 1:
+                    continue
+                if Holds(key) not in z.places:
+                    z.unknown(Holds(key), whole=False)
+                    terms.append((Holds(key), size / UNIT))
+                those = [(Has(l, o), 1.0) for o, x in enumerate(each) if key in x.shared]
+                z.row([*those, (Holds(key), -1.0)], high=0.0)
+        return terms
+
     def _fit_copies(self, z: ZeroOne, t: _Tensor) -> None:
         """Demand that the arena holds what lives when a tensor is copied, just after it was made;
         inputs are copied first of all."""
@@ -264,6 +299,11 @@ class Programme:
         ]
         terms = [*copies, *copied, *_more(others, t.made + 1), (ARENA, -1.0)]
         z.row(terms, high=-now / UNIT)
+
+
+def _keys(each: Sequence[Keeps]) -> dict[Hashable, int]:
+    """The arrays that a layer may keep and others may, too, by key, with their bytes."""
+    return {key: size for keeps in each for key, size in keeps.shared.items()}
 
 
 def _tensor(layers: Layers, offers: Offers, live: LiveTensors, name: str) -> _Tensor:

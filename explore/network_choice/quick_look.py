@@ -14,7 +14,6 @@ from explore.building.build_tasks import Made
 from explore.network_choice.find_options import Options as Found
 from explore.network_choice.joined_options import with_parts
 from explore.network_choice.layer_options import Option, best_of, device_kind, estimated_options
-from explore.network_choice.shares_of_tries import shares
 from explore.network_choice.time_variants import Timed, VariantTimes
 from explore.network_graph.network_layers import Layers
 from explore.options.options import Options
@@ -175,3 +174,17 @@ class _Look:
         made = {id(done.task): done.result for done in built}
         for number, several in todo.items():
             states[number].took({task.number: made[id(task)] for task in several})
+
+
+def shares(times: Mapping[int, float], tries: int) -> dict[int, int]:
+    """The tries of each program, by its number: `tries` in all, divided as the programs' `times`
+    are. The largest remainders are rounded up."""
+    total = sum(times.values())
+    if not total or tries < 1:
+        return {}
+    exact = {number: tries * t / total for number, t in times.items()}
+    found = {number: int(share) for number, share in exact.items()}
+    rest = sorted(exact, key=lambda number: (found[number] - exact[number], number))
+    for number in rest[: tries - sum(found.values())]:
+        found[number] += 1
+    return found

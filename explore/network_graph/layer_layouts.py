@@ -14,6 +14,7 @@ from explore.network_graph.network_layers import (
     copied,
     layer_of,
     program_of,
+    with_contents,
 )
 from explore.onnx_model.onnx_graph import Graph, Kind, Node
 from explore.operators.all_operators import step_of
@@ -31,14 +32,14 @@ def layers_in_layouts(graph: Graph, layouts: bool = True) -> Layers:
     `layouts`."""
     built = built_layers(graph)
     if not layouts:
-        return built.made
+        return with_contents(built.made)
     made = built.made
     made.layers = [
         replace(default, others=tuple(_others(built, default, *built.sites[l])))
         for l, default in enumerate(_told(made, layer) for layer in list(made.layers))
     ]
     made.changes = {change: _change(built, change) for change in _changes(made)}
-    return made
+    return with_contents(made)
 
 
 def layouts_of(kind: Kind) -> tuple[Layout, ...]:

@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from codegen.text_proof.work_in_part import Part
+from explore.network_graph.equal_constants import Contents
 from explore.network_graph.folded_nodes import OF_SHAPES, folded_graph
 from explore.network_graph.taken_branches import with_branches_taken
 from explore.onnx_model.fold_constants import Constants
@@ -49,7 +50,8 @@ class Layer:
 
     `joins` gives, for a concatenation, the tensors that it joins, each with its share of a row.
     `layouts` gives the layout of each tensor that it reads or makes and that may lie in several;
-    `others` are layers that compute the same in other layouts."""
+    `others` are layers that compute the same in other layouts. `contents` gives a number for what
+    each constant holds, which is the same where two layers' constants hold the same bytes."""
 
     title: str
     operator: str
@@ -61,6 +63,7 @@ class Layer:
     joins: tuple[tuple[str, int], ...] = ()
     layouts: Mapping[str, Layout] = field(default_factory=dict)
     others: "tuple[Layer, ...]" = ()
+    contents: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def ways(self) -> "tuple[Layer, ...]":
@@ -119,7 +122,20 @@ class Layers:
 
 def layers_of(graph: Graph) -> Layers:
     """The layers of a graph; an error names the first node that is not covered."""
-    return built_layers(graph).made
+    return with_contents(built_layers(graph).made)
+
+
+def with_contents(made: Layers) -> Layers:
+    """The layers with numbers for the contents of their constants."""
+    known = Contents()
+    made.layers = [_numbered(layer, known) for layer in made.layers]
+    return made
+
+
+def _numbered(layer: Layer, known: Contents) -> Layer:
+    constants, contents = known.of(layer.constants)
+    others = tuple(_numbered(other, known) for other in layer.others)
+    return replace(layer, constants=constants, contents=contents, others=others)
 
 
 @dataclass(slots=True)

@@ -52,11 +52,10 @@ def front_table(front: Sequence[Choice]) -> list[str]:
     that are the arena and the weights, and how close it is proved to be to the best."""
     lines = [f"{'time':>10} {'memory':>11} {'arena':>11} {'weights':>11}  proved"]
     for choice in front:
-        plan = choice.plan.plan
-        kept = sum(o.kept_bytes for o in choice.options)
+        plan, kept = choice.plan.plan, show_bytes(choice.kept_bytes)
         lines.append(
             f"{show_time(choice.time_ns):>10} {show_bytes(choice.memory_bytes):>11} "
-            f"{show_bytes(plan.workspace_bytes):>11} {show_bytes(kept):>11}  {proved(choice)}"
+            f"{show_bytes(plan.workspace_bytes):>11} {kept:>11}  {proved(choice)}"
         )
     return lines
 
@@ -83,6 +82,7 @@ def memory_lines(choice: Choice) -> list[str]:
         f"{show_time(choice.time_ns)}{guess}, {choice.memory_bytes:,} bytes "
         f"({show_bytes(choice.memory_bytes)}); {proved(choice)}",
         f"arena {choice.plan.plan.workspace_bytes:,} bytes, {_least_arena(choice.plan)}",
+        *_sharing_line(choice),
         *_packing_line(choice),
         *_layout_line(choice.layers),
         *([pace] if slow else []),
@@ -95,6 +95,13 @@ def _least_arena(plan: NetworkPlan) -> str:
     if arena > plan.least:
         return f"at most {arena - plan.least:,} bytes over the least that it can be"
     return "as small as it can be" + (f", {over:,} bytes over what lives at once" if over else "")
+
+
+def _sharing_line(choice: Choice) -> list[str]:
+    """A line on the bytes that layers would keep more if each had weights of its own; none if they
+    share none."""
+    saved = sum(o.kept_bytes for o in choice.options) - choice.kept_bytes
+    return [f"{saved:,} bytes of weights less, as layers with equal ones share them"] * (saved > 0)
 
 
 def _packing_line(choice: Choice) -> list[str]:

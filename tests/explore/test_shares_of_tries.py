@@ -1,6 +1,6 @@
 """Tests of the shares of programs in tries."""
 
-from explore.network_choice.shares_of_tries import shares
+from explore.network_choice.quick_look import shares
 
 
 def test_tries_go_where_the_time_goes_and_none_is_lost() -> None:
