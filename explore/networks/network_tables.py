@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from codegen.memory.packed_constants import preparation_bytes
 from explore.network_choice.choose_options import Choice
@@ -15,36 +15,66 @@ from explore.options.units import show_bytes, show_time
 from explore.results.pace import slower_words
 from ir.text.counted import counted
 
+MOST_NAMES = 3  # of the layers of a program
+
 
 @dataclass(slots=True)
 class ProgramTable:
-    """The table by program that is printed while options are found. `found_ns` is the time of the
-    layers whose programs have a line already."""
+    """The table by program that is printed while options are found: which layers have a program,
+    what these make, and what its options take. `found_ns` are the times of the layers of each
+    program, by number, that has a line already."""
 
     layers: Layers
-    found_ns: float = 0.0
+    found_ns: dict[int, float] = field(default_factory=dict)
 
     @property
     def heading(self) -> str:
         return (
-            f"{'program':28} {'layers':>6} {'options':>7} {'best':>9} {'in all':>9} {'share':>6} "
-            f"{'kept':>10} {'workspace':>10}"
+            f"{'program':20} {'result':>16} {'options':>7} {'best':>9} {'in all':>9} {'so far':>6} "
+            f"{'kept':>10} {'workspace':>10}  layers"
         )
 
     def line(self, number: int, options: Sequence[Option]) -> str:
-        """The next line, on program number `number` and its `options`: how many layers have it, its
+        """The next line, on program number `number` and its `options`: the shape of its result, its
         fastest option, the time of all its layers and their share of what has been found so far,
-        and the least bytes that an option needs."""
+        the least bytes that an option needs, and the names of the layers."""
         best, uses = min(options, key=lambda o: o.time_ns), len(self.layers.uses(number))
-        in_all = uses * best.time_ns
-        self.found_ns += in_all
+        self.found_ns[number] = in_all = uses * best.time_ns
+        share = in_all / max(1.0, sum(self.found_ns.values()))
         guess = "" if best.measured else " (estimated)"
         return (
-            f"{self.layers.programs[number].name:28} {uses:6} {len(options):7} "
-            f"{show_time(best.time_ns):>9} {show_time(in_all):>9} {in_all / self.found_ns:6.1%} "
+            f"{self.layers.programs[number].name:20} {self._result(number):>16} {len(options):7} "
+            f"{show_time(best.time_ns):>9} {show_time(in_all):>9} {share:6.1%} "
             f"{show_bytes(min(o.kept_bytes for o in options)):>10} "
-            f"{show_bytes(min(o.workspace_bytes for o in options)):>10}{guess}"
+            f"{show_bytes(min(o.workspace_bytes for o in options)):>10}  "
+            f"{self._names(number)}{guess}"
         )
+
+    def _result(self, number: int) -> str:
+        """The shape of what the layers with a program make, or of what it copies."""
+        made = [layer.output for layer in self.layers.uses(number)] or self._copied(number)
+        return "×".join(map(str, self.layers.tensors[made[0]].shape)) or "1"
+
+    def _names(self, number: int) -> str:
+        """How many layers have a program, and the names of the first of them; or the tensors that
+        it copies, if it is one that changes layouts."""
+        uses = self.layers.uses(number)
+        if not uses:
+            return f"0, it may copy {_first(self._copied(number))}"
+        whole = all(layer.program == number for layer in uses)
+        return f"{len(uses)}: {'' if whole else 'a part of '}{_first([x.title for x in uses])}"
+
+    def _copied(self, number: int) -> list[str]:
+        """The names of the tensors that a program copies into another layout."""
+        found = (c.tensor for c, program in self.layers.changes.items() if program == number)
+        return [*dict.fromkeys(found)]
+
+
+def _first(names: Sequence[str]) -> str:
+    """The first few of the names, and how many there are more."""
+    told = ", ".join(names[:MOST_NAMES])
+    left = len(names) - MOST_NAMES
+    return f"{told} and {left} more" if left > 0 else told
 
 
 def front_table(front: Sequence[Choice]) -> list[str]:

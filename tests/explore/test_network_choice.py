@@ -16,20 +16,21 @@ import pytest
 from onnx import helper
 
 from codegen.memory.packed_constants import preparation_bytes
-from codegen.plan import Buffer, Role
+from codegen.plan import Buffer, Plan, Role
 from codegen.runtime.session import Device, Session
 from explore.network_choice.choose_options import Chooser
 from explore.network_choice.find_options import Options, estimated
 from explore.network_choice.layer_options import Option
 from explore.network_choice.network_plan import assembled
 from explore.network_choice.zero_one import LIMIT_REACHED, ZeroOne
+from explore.network_graph.layer_layouts import layers_in_layouts
 from explore.network_graph.network_layers import Layers, layers_of
 from explore.networks import search_in_turns
 from explore.networks.beside_peers import Beside, beside_lines
 from explore.networks.network import Network
 from explore.networks.network_report import write_network_report
 from explore.networks.network_run import NetworkRun, begun
-from explore.networks.network_tables import memory_lines
+from explore.networks.network_tables import ProgramTable, memory_lines
 from explore.networks.open_network import read
 from explore.networks.packed_network import packed_network
 from explore.networks.peer_engines import Grown, Growth
@@ -335,3 +336,25 @@ def test_a_solver_without_time_is_not_taken_for_a_proof(monkeypatch: pytest.Monk
     monkeypatch.setattr("scipy.optimize.milp", lambda *_, **__: late)
     with pytest.raises(UserError, match="the solver found no choice within 60 s"):
         z.solved([("x", 1.0)])
+
+
+def test_a_line_of_the_table_says_which_layers_it_stands_for() -> None:
+    make, random = helper.make_node, np.random.default_rng()
+    nodes = [make("Conv", [f"x{n}", "w"], [f"x{n + 1}"], f"block{n}") for n in range(4)]
+    nodes.append(make("Softmax", ["x4"], ["y"], "last"))
+    made = model(nodes, {"x0": [1, 4, 4, 4]}, ["y"], {"w": whole(random, 4, 4, 1, 1)})
+    options = [Option("one", Plan((), (), 0, 0), 2000.0, measured=True)]
+    layers = layers_of(read_model(made))
+    table = ProgramTable(layers)
+    lines = {p.name: table.line(n, options) for n, p in enumerate(layers.programs)}
+    inner = layers.layers[1].program
+    assert lines[layers.programs[inner].name].endswith("3: block1, block2, block3")
+    assert "1×4×4×4" in lines[layers.programs[inner].name]
+    again = table.line(inner, options)  # after a further turn: its time counts once
+    assert again.index("3: block1") == table.heading.index("layers")
+    assert "60.0%" in again
+    table.layers.layers = [layers.layers[1]] * 5
+    assert table.line(inner, options).endswith("5: block1, block1, block1 and 2 more")
+    several = layers_in_layouts(read_model(made))
+    table = ProgramTable(several)
+    assert any("it may copy x" in table.line(n, options) for n in range(len(several.programs)))
