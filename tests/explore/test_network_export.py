@@ -27,10 +27,13 @@ from tests.support.onnx_models import expected, model, whole
 from tests.support.sample_runs import variant
 
 
-def twice(random: np.random.Generator, outputs: list[str]) -> object:
+def twice(random: np.random.Generator, outputs: list[str], second: str = "w") -> object:
     """The ONNX model of a convolution of another convolution's result, both of the same shape, with
-    random weights; its outputs are the tensors `outputs`."""
-    nodes = [helper.make_node("Conv", [a, w], [b]) for a, w, b in ("xvy", "ywz")]
+    random weights, the second with those of the name `second` ("v": those of the first); its
+    outputs are the tensors `outputs`."""
+    nodes = [
+        helper.make_node("Conv", [a, w], [b]) for a, w, b in (("x", "v", "y"), ("y", second, "z"))
+    ]
     weights = {name: whole(random, 3, 3, 1, 1) for name in "vw"}
     return model(nodes, {"x": [1, 3, 4, 5]}, outputs, weights)
 
@@ -74,10 +77,13 @@ def test_an_export_runs_with_weights_packed_and_checks_itself(
 def test_an_export_has_several_results_in_the_models_order(
     device: Device, session: Session, tmp_path: Path
 ) -> None:
-    layers = layers_of(read_model(twice(np.random.default_rng(), ["z", "y"])))
+    layers = layers_of(read_model(twice(np.random.default_rng(), ["z", "y"], second="v")))
     options = estimated(layers, target_of(device, None, ()), None, lambda number, found: None)
-    export_network(Chooser.of(layers, options).fastest(), "here", tmp_path / "net", session)
+    choice = Chooser.of(layers, options).fastest()
+    export_network(choice, "here", tmp_path / "net", session)
     said = json.loads((tmp_path / "net" / "plan.json").read_text())
+    kept = sum(b["bytes"] for b in said["buffers"] if b["role"] == "const")
+    assert kept == choice.kept_bytes < sum(o.kept_bytes for o in choice.options)
     assert [b["name"] for b in said["buffers"] if b["role"] == "output"] == ["z", "y"]
     ran = subprocess.run(
         [sys.executable, "host.py"], cwd=tmp_path / "net", capture_output=True, text=True

@@ -1,11 +1,8 @@
 """Tests of weights that several layers read: a network keeps them once if the layers keep them in
 the same form, and the choice counts them so."""
 
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +17,6 @@ from explore.network_choice.layer_options import Option
 from explore.network_choice.network_plan import assembled
 from explore.network_graph.layer_layouts import layers_in_layouts
 from explore.network_graph.network_layers import Layers, layers_of
-from explore.networks.export_network import export_network
 from explore.networks.network import Network
 from explore.networks.network_tables import memory_lines
 from explore.networks.packed_network import packed_network
@@ -63,7 +59,7 @@ def right(made: Any, x: Array) -> Array:
 
 
 def test_weights_that_layers_keep_in_the_same_form_are_kept_once(
-    found: tuple[Any, Layers, Options], session: Session, tmp_path: Path
+    found: tuple[Any, Layers, Options], session: Session
 ) -> None:
     made, layers, options = found
     numbers = [set(layer.contents.values()) for layer in layers.layers]
@@ -84,9 +80,6 @@ def test_weights_that_layers_keep_in_the_same_form_are_kept_once(
     built.set_constants(ahead.constants, held=False)
     np.testing.assert_array_equal(built({choice.plan.tensors["x"]: x}), net(x))
     assert built.allocated_bytes == choice.memory_bytes
-    export_network(choice, "here", tmp_path / "net")
-    ran = subprocess.run([sys.executable, "host.py"], cwd=tmp_path / "net")
-    assert ran.returncode == 0
 
 
 def test_packing_kernels_of_shared_weights_run_once(

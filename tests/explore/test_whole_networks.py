@@ -1,23 +1,28 @@
 """Tests that every layer of whole networks computes what `onnx.reference` does, on every device."""
 
+from collections.abc import Mapping
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
 from onnx import helper
 
 import explore
+from codegen.plan import Role
 from codegen.runtime.session import Device, Session
+from explore.network_choice.choose_options import Chooser
 from explore.network_choice.find_options import estimated
 from explore.network_choice.joined_options import joined
+from explore.network_choice.network_plan import assembled
 from explore.network_graph.interpret_network import interpreted
-from explore.network_graph.network_layers import layers_of
+from explore.network_graph.network_layers import Layers, layers_of
 from explore.networks.network import Network
 from explore.onnx_model.read_model import read_model
 from explore.run.target import target_of
 from ir.errors import UserError
 from tests.support.light_models import light_model
-from tests.support.onnx_models import classifier, expected, model, whole
+from tests.support.onnx_models import Array, classifier, expected, model, whole
 
 
 def test_a_network_computes_what_the_model_says_with_its_buffers_guarded(device: Device) -> None:
@@ -128,15 +133,44 @@ def test_a_model_means_what_the_reference_says(name: str, size: int) -> None:
     ((given, kind),) = layers.inputs.items()
     inputs = {given: random.uniform(-1, 1, kind.shape).astype(np.float32)}
     found = interpreted(layers, inputs)
+    agree(made, layers, inputs, {n: layers.tensors[n].in_onnx_order(a) for n, a in found.items()})
+
+
+def agree(
+    made: Any, layers: Layers, inputs: Mapping[str, Array], found: Mapping[str, Array]
+) -> None:
+    """Assert that the tensors which were found, by name, are what ONNX's reference computes, within
+    the errors of floats."""
     known = dict.fromkeys(found, 1e-05)
     for layer in layers.layers:
         if layer.operator == "Softmax":  # it makes of an error of x a factor, exp of that error
             ((_, x),) = layer.tensors
             known[layer.output] *= max(1.0, float(np.abs(found[x]).max()))
     for out, right in zip(found, expected(made, inputs, list(found)), strict=True):
-        t = layers.tensors[out]
-        error = np.linalg.norm(t.in_onnx_order(found[out]) - right) / np.linalg.norm(right)
+        error = np.linalg.norm(found[out] - right) / np.linalg.norm(right)
         assert error < known[out], out
+
+
+def test_the_opencl_of_a_model_means_what_the_reference_says(
+    device: Device, session: Session
+) -> None:
+    """All kernels are one program, which takes least time to compile."""
+    random = np.random.default_rng()
+    made = light_model("squeezenet", random, 33)
+    layers = layers_of(read_model(made))
+    options = estimated(layers, target_of(device, None, ()), None, lambda number, options: None)
+    choice = Chooser.of(layers, options).fastest()
+    layers, plan = choice.layers, assembled(choice.layers, choice.options, kept=True)
+    ((given, kind),) = layers.inputs.items()
+    inputs = {given: random.uniform(-1, 1, kind.shape).astype(np.float32)}
+    built = session.build(plan.plan, together=True)
+    built.set_constants(plan.constants)
+    arrays = built({plan.tensors[given]: inputs[given]})
+    outputs = [b.name for b in plan.plan.buffers if b.role is Role.OUTPUT]
+    places = dict(zip(outputs, arrays, strict=True))
+    found = {n: places[place] for n, place in plan.tensors.items() if place in places}
+    assert found.keys() == {layer.output for layer in layers.layers}
+    agree(made, layers, inputs, {n: layers.tensors[n].in_onnx_order(a) for n, a in found.items()})
 
 
 def test_numbers_for_each_channel_are_folded_where_that_is_what_they_are() -> None:
