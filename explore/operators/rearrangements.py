@@ -215,15 +215,34 @@ def padded(site: Site) -> Step:
     if len(amounts) != 2 * len(axes):
         raise site.refused(f"expected {2 * len(axes)} amounts of padding, found {len(amounts)}")
     mode = site.attribute("mode", "constant")
-    if mode not in PADS:
-        raise site.refused(f"expected a mode of {', '.join(PADS)}, found {mode}")
+    if mode not in (*PADS, "reflect"):
+        raise site.refused(f"expected a mode of {', '.join(PADS)}, reflect; found {mode}")
     e, shape = site.logical(0), list(x.shape)
     for axis, before, after in zip(axes, amounts[: len(axes)], amounts[len(axes) :], strict=True):
-        if before or after:
+        if not (before or after):
+            continue
+        if mode == "reflect":
+            e = under(axis, _reflected(site, (before, after), shape[axis]), e)
+        else:
             told = f"{number(before)}, {number(after)}"
             e = under(axis, partial(PADS[mode], told, _value(x, value)), e)
-            shape[axis] += before + after
+        shape[axis] += before + after
     return site.step(Kind(x.kind.dtype, tuple(shape)), e)
+
+
+def _reflected(site: Site, amounts: tuple[int, int], n: int) -> Callable[[str], str]:
+    """The function that takes the text of an array of n elements and gives it with so many of them
+    before and after it as in a mirror that stands on its first, and on its last element."""
+    before, after = amounts
+    if not (0 <= before < n and 0 <= after < n):
+        raise site.refused(f"expected less than {n} to be reflected, found {before} and {after}")
+    sides = range(1, before + 1), range(n - 1 - after, n - 1)
+
+    def of(e: str) -> str:
+        first, last = (f"reversed({_places(side, n)(e)})" if side else "" for side in sides)
+        return f"concat({', '.join(filter(None, (first, e, last)))})"
+
+    return of
 
 
 def _value(x: Tensor, value: float) -> str:
