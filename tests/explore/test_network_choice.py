@@ -296,7 +296,7 @@ def test_time_that_is_left_goes_to_programs_whose_layers_take_most_of_it(
     options = explored(run, target_of(device, None, ()), lambda number, options: None)
     every = [p.name for p in layers.programs]
     assert sorted(name for name, _ in turns[: len(every)]) == sorted(every)
-    assert clock.now - begun_at == pytest.approx(900.0)
+    assert clock.now - begun_at == pytest.approx(900.0, abs=30.0)  # the search begins later
     uses = made_by(layers)
     times = {name: uses[n] * options[n][0].time_ns for n, name in enumerate(every)}
     assert len(turns) > len(every) + 5
