@@ -4,7 +4,6 @@ explained."""
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
 from types import SimpleNamespace
@@ -289,14 +288,16 @@ def test_time_that_is_left_goes_to_programs_whose_layers_take_most_of_it(
     monkeypatch.setattr(
         search_in_turns, "resume", lambda folder, hands, seconds: searched(folder, seconds)
     )
-    monkeypatch.setattr(search_in_turns, "RunClock", partial(RunClock, clock=clock))
+    monkeypatch.setattr(
+        search_in_turns, "RunClock", lambda limit, _: RunClock(limit, clock.now, clock=clock)
+    )
     monkeypatch.setattr(search_in_turns, "searched_s", lambda run: had(turns, run.folder.name))
     run = NetworkRun(tmp_path, Path("model.onnx"), "", {}, Settings(time_limit=900.0), layers)
     begun_at = clock.now
     options = explored(run, target_of(device, None, ()), lambda number, options: None)
     every = [p.name for p in layers.programs]
     assert sorted(name for name, _ in turns[: len(every)]) == sorted(every)
-    assert clock.now - begun_at == pytest.approx(900.0, abs=30.0)  # the search begins later
+    assert clock.now - begun_at == pytest.approx(900.0)
     uses = made_by(layers)
     times = {name: uses[n] * options[n][0].time_ns for n, name in enumerate(every)}
     assert len(turns) > len(every) + 5
