@@ -19,7 +19,7 @@ LIMIT = 30.0  # seconds
 COPIED = 32 << 20  # bytes
 LEAST, TRIES = 3, 10  # the number of tries
 STEADY = 0.01  # the two quickest tries agree if they differ by no more than this share
-LAUNCHES = 200  # of the empty kernel, in a batch
+LAUNCHES, BATCHES = 200, 30  # of the empty kernel: launches in a batch, and batches
 READINGS = 9
 
 
@@ -67,18 +67,18 @@ def _copy(session: Session) -> float:
 
 def _launch(session: Session) -> float:
     """The floor in nanoseconds: the time of an empty launch among many back to back, without
-    profiling."""
+    profiling, in the quickest batch. Whatever else the host does makes launches slower."""
     plan = _empty(session.device)
     series = session.build(plan).series(yardstick.inputs_of(plan))
     series.warm()
-    return statistics.median(series.batch(LAUNCHES) for _ in range(TRIES))
+    return min(series.batch(LAUNCHES) for _ in range(BATCHES))
 
 
 def _event(session: Session) -> float:
-    """The device time of an empty kernel in nanoseconds, by its event."""
+    """The least device time of an empty kernel in nanoseconds, by its event."""
     plan = _empty(session.device)
     timing = session.build(plan).time(yardstick.inputs_of(plan), runs=LAUNCHES, limit_s=1.0)
-    return timing.median_ns
+    return timing.low_ns
 
 
 def _pace(session: Session) -> float:
