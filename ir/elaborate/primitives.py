@@ -42,7 +42,7 @@ from ir.core.nodes import (
 from ir.core.size import Size, show_size
 from ir.core.terms import variables
 from ir.core.type_rules import REAL_ONLY, type_of
-from ir.core.types import FLOAT, INT, Array, equal, only_scalar, show_type
+from ir.core.types import FLOAT, INT, Array, equal, is_whole, only_scalar, show_type
 from ir.elaborate.bijection import check_bijection, stride
 from ir.elaborate.environment import place
 from ir.elaborate.literal_types import cast
@@ -241,6 +241,12 @@ def _conversion(op: str) -> Callable[[Call], Expr]:
     return lambda c: Unary(op, c.elaborator.number(op, c.args[0], c.env))
 
 
+def _real(c: Call) -> Expr:
+    """The argument of the call as a real number: as it is, or a whole one as a float."""
+    x = c.elaborator.number("real", c.args[0], c.env)
+    return (cast(x, FLOAT) or Unary("float", x)) if is_whole(type_of(x)) else x
+
+
 def _unary(op: str) -> Callable[[Call], Expr]:
     def make(c: Call) -> Expr:
         x = c.elaborator.number(op, c.args[0], c.env)
@@ -328,6 +334,7 @@ PRIMITIVES: Mapping[str, Primitive] = {
     "reduceSeqStepAhead": _fold("reduceSeqStepAhead", False, True),
     **{op: Primitive(f"{op}(x)", 1, 1, _unary(op)) for op in sorted({*REAL_ONLY, "abs"})},
     **{op: Primitive(f"{op}(x)", 1, 1, _conversion(op)) for op in CONVERSIONS},
+    "real": Primitive("real(x)", 1, 1, _real),
     **{op: Primitive(f"{op}(a, b)", 2, 2, _binary(op)) for op in ("max", "min")},
     "select": Primitive("select(condition, a, b)", 3, 3, _select),
 }

@@ -6,7 +6,9 @@ from random import Random
 import numpy as np
 import pytest
 
+from codegen.compile import generate
 from codegen.runtime.session import Session
+from explore.space.lowering import lowering
 from ir.core.type_rules import type_of
 from ir.core.types import RANGES, Scalar, leaves
 from ir.meaning.inputs import STORED, any_numbers
@@ -55,3 +57,18 @@ def test_the_ends_of_each_type_are_found(t: str) -> None:
     for end in RANGES[t]:
         xs = np.full(3, end, STORED[t])
         assert list(map(int, evaluate(program, {"xs": xs}))) == [end, end, min(end, 7)]
+
+
+@pytest.mark.parametrize("t", TYPES)
+def test_softmax_of_whole_numbers_is_made_of_floats(sessions: tuple[Session, ...], t: str) -> None:
+    """Of numbers whose differences an int may not hold, too."""
+    program, rng = parse(f"f(m : [[{t}]9]3) = map(xs -> softmax(xs), m)"), np.random.default_rng()
+    m = rng.integers(0, 9, (3, 9)).astype(STORED[t])
+    m[0, :2], m[1, :2] = RANGES[t], RANGES[t][0]
+    powers = np.exp(m.astype(float) - m.astype(float).max(axis=1, keepdims=True))
+    right = powers / powers.sum(axis=1, keepdims=True)
+    assert np.allclose(np.asarray(evaluate(program, {"m": m})), right, rtol=1e-12, atol=0)
+    plan = generate(lowering(program, "naive").program).plan
+    for session in sessions:
+        out = session.build(plan, checking=True)({"m": m})
+        assert np.allclose(out, right, rtol=1e-5, atol=1e-30)
