@@ -13,6 +13,9 @@ from constraints.quantities.origin import brief
 from constraints.relations.relations import AtMost, Constraint
 from ir.core.nodes import Expr
 from ir.core.types import RANGES, Scalar
+from ir.text.show import show
+
+WIDTH = 72  # of a term that a message names whole
 
 
 @lru_cache(maxsize=64)
@@ -45,8 +48,14 @@ def _fitting(number: Escape) -> Iterator[Constraint]:
     assert low is not None
     assert high is not None
     why = f"expected a number that {_a(number.scalar)} holds, found one from {low} to {high}"
-    yield Constraint(AtMost(high, most), why, brief(number.e))
-    yield Constraint(AtMost(least, low), why, brief(number.e))
+    yield Constraint(AtMost(high, most), why, _written(number.e))
+    yield Constraint(AtMost(least, low), why, _written(number.e))
+
+
+def _written(e: Expr) -> str:
+    """The text of the term e as a program writes it, or in short where that is long."""
+    text = show(e)
+    return text if len(text) <= WIDTH and "\n" not in text else brief(e)
 
 
 def _a(scalar: Scalar) -> str:

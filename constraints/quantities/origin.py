@@ -40,6 +40,8 @@ from ir.core.nodes import (
 )
 from ir.core.size import show_size
 from ir.core.terms import children, once, variables
+from ir.core.type_rules import COMPARISONS
+from ir.text.spell import ATOM, LEVELS, UNARY
 
 EDGES = {Edge.CLAMP: "pad_clamp", Edge.MIRROR: "pad_mirror", Edge.WRAP: "pad_wrap"}
 
@@ -96,17 +98,20 @@ def _brief(e: Expr, depth: int) -> str:
 def _operation(e: Unary | Binary | Select, depth: int) -> str:
     match e:
         case Unary("neg", a):
-            return f"-{_operand(a, depth)}"
-        case Binary(op, a, b) if not op.isalpha():
-            return f"{_operand(a, depth)} {op} {_operand(b, depth)}"
+            return f"-{_operand(a, depth, UNARY)}"
+        case Binary(op, a, b) if op in LEVELS:
+            left = LEVELS[op] + (op in COMPARISONS)
+            return f"{_operand(a, depth, left)} {op} {_operand(b, depth, LEVELS[op] + 1)}"
         case Unary(op, _) | Binary(op, _, _):
             return f"{op}({', '.join(brief(x, depth) for x in children(e))})"
     return f"select({', '.join(brief(x, depth) for x in children(e))})"
 
 
-def _operand(e: Expr, depth: int) -> str:
+def _operand(e: Expr, depth: int, level: int) -> str:
+    """The text of an operand, in parentheses if it binds less than `level`."""
     text = brief(e, depth)
-    return f"({text})" if " " in text and isinstance(e, Binary) else text
+    loose = isinstance(e, Binary) and LEVELS.get(e.op, ATOM) < level
+    return f"({text})" if loose and " " in text else text
 
 
 def _view(e: Expr, depth: int) -> str:

@@ -276,6 +276,13 @@ def test_forms_of_programs_that_may_overflow_are_refused_with_the_sum(
     assert lowering(parse(text), family).derivation.start == parse(text).body
 
 
+@pytest.mark.parametrize("number", ["acc + x * x", "acc + (x + 1) * x", "acc + x * -x"])
+def test_a_number_that_does_not_fit_is_named_as_the_program_writes_it(number: str) -> None:
+    step = f"max({number}, x)" if "-" not in number else f"max({number}, -x)"
+    text = f"f(xs : [ushort]60000) = reduce(0, (acc, x) -> {step}, xs)"
+    assert {c.origin for c in no_overflow(parse(text).body)} >= {number}
+
+
 OPERATIONS = ("({} + {})", "({} - {})", "({} * {})", "max({}, {})", "min({}, {})", "({} | {})")
 MASKED = (
     *("({} & 37)", "({} >> 2)", "({} % 7)", "(- {})", "char({})", "uchar_sat({})", "int({})"),
