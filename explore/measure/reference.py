@@ -28,7 +28,7 @@ from ir.meaning.inputs import (
     random_inputs,
     scalar_of,
 )
-from ir.meaning.interpret import evaluate
+from ir.meaning.interpret import computed, evaluate
 
 Array = NDArray[Any]
 
@@ -50,7 +50,8 @@ class Expected:
     large as that input's largest, and nothing were subtracted. Rounding errors are proportional to
     it, also where terms of a sum cancel; and there is one scale for all results, as a transform
     spreads its rounding errors over many of them. `rounding` is the number of machine epsilons that
-    may be lost by arithmetic in halves or bfloats, which the interpreter's doubles do not round to.
+    may be lost by arithmetic in halves or bfloats, which the interpreter rounds only where they are
+    stored.
     """
 
     output: Array
@@ -152,7 +153,7 @@ def expected_parts(program: Program, inputs: Mapping[str, Array]) -> tuple[Expec
     """The right arrays of a program's result for these inputs (one, or those of a tuple), each with
     the scale of its rounding errors; the interpreter computes them in double precision."""
     alike = {name: np.full_like(data, _largest(data)) for name, data in inputs.items()}
-    sizes = _outputs(replace(program, body=signless(program.body)), alike, np.float64)
+    sizes = arrays_of(computed(replace(program, body=signless(program.body)), alike))
     narrow = _narrowest(program.body)
     outputs = _outputs(program, inputs, np.float64)
     return tuple(_scaled(out, size, narrow) for out, size in zip(outputs, sizes, strict=True))
@@ -164,8 +165,11 @@ def _scaled(output: Array, size: Array, narrow: Format | None) -> Expected:
     the narrowest format that it is computed in (None: none narrower than float)."""
     scale = _largest(size)
     scale = scale if np.isfinite(scale) else 0.0
-    rounding = 0.0 if narrow is None or scale <= 2.0**narrow.digits else _unit(narrow) / EPSILON
-    return Expected(output, scale, rounding)
+    if narrow is None or scale <= 2.0**narrow.digits:
+        return Expected(output, scale)
+    return Expected(
+        output, scale, 2 * _unit(narrow) / EPSILON
+    )  # of what is made, and what is right
 
 
 def largest_error(program: Program, asked: float | None) -> float:

@@ -123,17 +123,30 @@ def evaluate(
     """The program's result: an array, or for tuples a tuple of what each component holds.
 
     Floats and narrower real numbers are computed in `dtype`, and rounded where a conversion says
-    so; ints in 32 bits, in which they wrap around. With `cuts`, instructions read and keep only as
-    many bits of floats as devices do.
+    so; ints in 32 bits, in which they wrap around. Halves and bfloats have 16 bits where they are
+    stored, results, too. With `cuts`, instructions read and keep only as many bits of floats as
+    devices do.
     """
+    return _interpreted(program, inputs, Env({}, np.dtype(dtype), cuts=cuts), kept=True)
+
+
+def computed(program: Program, inputs: Mapping[str, Data], dtype: DTypeLike = np.float64) -> Data:
+    """The numbers that the program computes, as `evaluate` gives them before halves and bfloats
+    among the results are rounded to the 16 bits in which they are stored."""
+    return _interpreted(program, inputs, Env({}, np.dtype(dtype)), kept=False)
+
+
+def _interpreted(program: Program, inputs: Mapping[str, Data], env: Env, kept: bool) -> Data:
+    """The numbers of the program's result in the environment `env`, as they are stored if `kept`,
+    else as they are computed."""
     check_inputs(program, inputs)
-    real = np.dtype(dtype)
     try:
         with np.errstate(all="ignore"):
             given = {
-                p.var.name: _given(p.var.type, inputs[p.var.name], real) for p in program.params
+                p.var.name: _given(p.var.type, inputs[p.var.name], env.real) for p in program.params
             }
-            return _result(_eval(program.body, Env(given, real, cuts=cuts)))
+            made = _eval(program.body, replace(env, values=given))
+            return _result(_kept(type_of(program.body), made, env) if kept else made)
     except RecursionError:
         raise UserError(
             f"{program.name} is nested too deeply to evaluate: expected fewer levels of terms"

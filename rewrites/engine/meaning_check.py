@@ -19,7 +19,7 @@ from ir.core.type_rules import size_of, type_of
 from ir.core.types import is_whole
 from ir.errors import IllTyped
 from ir.meaning.inputs import Data, known, random_inputs
-from ir.meaning.interpret import evaluate
+from ir.meaning.interpret import computed
 from rewrites.engine.rule import DOUBLES, Derivation, roundings
 from rewrites.engine.small_sizes import Values, types_of
 
@@ -45,7 +45,7 @@ def check(p: Program, d: Derivation, values: Values, seed: int = 0) -> Checked:
     compared with what the program computes."""
     d.replay()
     inputs = random_inputs(p, seed)
-    expected = evaluate(p, inputs)
+    expected = computed(p, inputs)
     lost = inexact(p, expected)
     known = accumulate(roundings(d.steps, DOUBLES), initial=lost)
     terms = enumerate(zip(d.terms(), known, strict=True))
@@ -62,7 +62,7 @@ def means_the_same(p: Program, e: Expr, values: Values, seed: int, rounding: flo
     makes only whole numbers from whole numbers, the results must be equal.
     """
     inputs = random_inputs(p, seed)
-    expected, found = evaluate(p, inputs), _meaning(p, e, values, inputs)
+    expected, found = computed(p, inputs), _meaning(p, e, values, inputs)
     return found is not None and same_data(expected, found, rounding + inexact(p, expected))
 
 
@@ -70,7 +70,7 @@ def _meaning(p: Program, e: Expr, values: Values, inputs: Mapping[str, Data]) ->
     try:
         bound = bind_sizes(e, values)
         types_of(bound)
-        return evaluate(Program(p.name, p.params, bound), inputs)
+        return computed(Program(p.name, p.params, bound), inputs)
     except IllTyped:
         return None
 
