@@ -41,6 +41,7 @@ from rewrites.number_laws.instructions import (
     still_in_lanes,
 )
 from rewrites.number_laws.precision import apart, in_parts, kept_products, narrowed, operand_type
+from rewrites.number_laws.read_beside import read_beside
 
 STEPS = "an instruction's steps"  # in names of stages: the products that it adds to a result
 
@@ -176,7 +177,7 @@ def results(by: Strategy) -> Strategy:
     def run(e: Expr) -> Rewritten | None:
         if not isinstance(strip(e), Map):
             return skip(e)
-        done = seq(map_inside_view(), inside(by))(e)
+        done = seq(attempt(read_beside()), map_inside_view(), inside(by))(e)
         if done is None:
             raise Refused(f"expected results that are each made of one sum alone, found {shown(e)}")
         return done

@@ -116,7 +116,7 @@ def reduce_inside_view(e: Reduce) -> Expr | None:
     it."""
     match e:
         case Reduce(z, Lam((Var(acc, _), p), body), xs):
-            view, back, made = _views(body)
+            view, back, made = bijective_views(body)
             if made is body:
                 return None
             inner = {v.name for v in variables(p)}
@@ -131,19 +131,19 @@ def reduce_inside_view(e: Reduce) -> Expr | None:
 def map_inside_view(e: Map) -> Expr | None:
     """A function of single elements of a bijective view is applied before the view instead of after
     it."""
-    found = _one_by_one(e)
+    found = one_by_one(e)
     if found is None:
         return None
     for n, array in enumerate(found.arrays):
-        view, back, made = _views(array)
+        view, back, made = bijective_views(array)
         if made is not array:
             arrays = (*map(back, found.arrays[:n]), made, *map(back, found.arrays[n + 1 :]))
-            return view(_on_elements(arrays, found.variables, found.g))
+            return view(on_elements(arrays, found.variables, found.g))
     return None
 
 
 @frozen
-class _Elementwise:
+class Elementwise:
     """A function g of the elements of several arrays, which the variables stand for."""
 
     arrays: tuple[Expr, ...]
@@ -151,7 +151,7 @@ class _Elementwise:
     g: Expr
 
 
-def _one_by_one(e: Expr) -> _Elementwise | None:
+def one_by_one(e: Expr) -> Elementwise | None:
     """The nest of maps e over all dimensions of arrays of one shape, as a function of their
     elements; else None."""
     if not isinstance(e, Map):
@@ -162,21 +162,21 @@ def _one_by_one(e: Expr) -> _Elementwise | None:
     if len(found) != len(arrays):
         return None
     if isinstance(type_of(f.body), Scalar):
-        return _Elementwise(arrays, found, f.body)
-    inner = _one_by_one(f.body)
+        return Elementwise(arrays, found, f.body)
+    inner = one_by_one(f.body)
     if inner is None or inner.arrays != found:
         return None
     outer = free(inner.g) - _names(inner.variables)
     if not outer.isdisjoint(_names(found)):
         return None
-    return _Elementwise(arrays, inner.variables, inner.g)
+    return Elementwise(arrays, inner.variables, inner.g)
 
 
 def _names(found: tuple[Var, ...]) -> frozenset[str]:
     return frozenset(v.name for v in found)
 
 
-def _on_elements(arrays: tuple[Expr, ...], old: tuple[Var, ...], g: Expr) -> Expr:
+def on_elements(arrays: tuple[Expr, ...], old: tuple[Var, ...], g: Expr) -> Expr:
     """The nest of maps of g over all dimensions of arrays; the variables `old` of g stand for their
     elements, which may become vectors."""
     avoid, new = set(free(g)) | {v.name for v in old}, list[Var]()
@@ -184,7 +184,7 @@ def _on_elements(arrays: tuple[Expr, ...], old: tuple[Var, ...], g: Expr) -> Exp
         new.append(Var(fresh(v.name, avoid), elem_of(xs)))
         avoid.add(new[-1].name)
     if isinstance(elem_of(arrays[0]), Array):
-        body = _on_elements(tuple(new), old, g)
+        body = on_elements(tuple(new), old, g)
     else:
         renamed = substitute(g, {v.name: w for v, w in zip(old, new, strict=True)})
         body = retype(renamed, {w.name: w.type for w in new})
@@ -195,14 +195,14 @@ def _on_elements(arrays: tuple[Expr, ...], old: tuple[Var, ...], g: Expr) -> Exp
 View = Callable[[Expr], Expr]
 
 
-def _views(e: Expr) -> tuple[View, View, Expr]:
+def bijective_views(e: Expr) -> tuple[View, View, Expr]:
     """The bijective views at the root of e as one function, its inverse, and the term that they
     show."""
     step = _view(e)
     if step is None:
         return _same, _same, e
     view, back, shown = step
-    inner, inner_back, made = _views(shown)
+    inner, inner_back, made = bijective_views(shown)
     return (lambda x: view(inner(x))), (lambda x: inner_back(back(x))), made
 
 
@@ -224,7 +224,7 @@ def _view(e: Expr) -> tuple[View, View, Expr] | None:
             width = unlift(elem_of(xs))[1]
             return AsScalar, (lambda x: AsVector(width, x)), xs
         case Map(Lam(Var() as row, body), xs):
-            view, back, made = _views(body)
+            view, back, made = bijective_views(body)
             return (_each(view), _each(back), xs) if made == row else None
     return None
 

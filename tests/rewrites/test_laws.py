@@ -47,6 +47,7 @@ from rewrites.number_laws import (
     lane_results,
     pairs_of_products,
     precision,
+    read_beside,
     whole_sums,
     widening,
     zero_points,
@@ -371,6 +372,7 @@ REFUSALS: list[tuple[Rule, dict[str, Argument], str, str]] = [
     (instructions.map_inside_view, {}, XSS, "map(row -> map(x -> -x, at(0, xss)), transpose(xss))"),
     (instructions.map_inside_view, {}, XSS,
      "map(row -> map(x -> x + at(0, row), row), transpose(xss))"),
+    (read_beside.read_beside, {}, XSS, "map(row -> map(x -> -x, row), transpose(xss))"),
     # lets
     (lets.let_out, {}, XSS, "map(row -> (let! y = -(at(0, row)) y), xss)"),
     (lets.let_beside, {}, XSS, "map(row -> map(x -> x + 1.0, row), xss)"),

@@ -9,19 +9,35 @@ from rewrites.laws import captures, lets, lower, maps, vectors, zips
 from rewrites.laws import hoisting as out
 from rewrites.laws import interchange as nests
 from rewrites.laws import reductions as folds
-from rewrites.number_laws import units
+from rewrites.number_laws import read_beside, units
 from tests.support.condition import Condition as C
 
 XS, XSS = "xs : [float]6", "xss : [[float]3]2"
 BOTH, WITH_B = f"{XS}, ys : [float]6", f"{XS}, b : float"
 ROWS_B, ROW_Z = f"{XSS}, b : float", f"{XSS}, z : [float]3"
 X, Y, B = (Var(name, FLOAT) for name in "xyb")
+BESIDE_ROWS = "xss : [[float]3]2, yss : [[float]2]3, fs : [float]3"
 MINUS_B, SQUARE, TIMES = Unary("neg", B), Binary("*", X, X), Binary("*", X, Y)
 SUM = "reduce(0.0, (acc, x) -> {}, xs)"
 NEST = "reduce(0.0, (acc, row) -> {}, xss)"
 HIDDEN = "(let acc = x * x  acc + 1.0)"
 PARTS = "reduce(0.0, (acc, x) -> acc {} {}, map(c -> reduce({}, (a, x) -> {}, {}), split({}, {})))"
 ABOVE = "map(w -> map(r -> map(x -> {}, r), w), slide(2, 1, {}))"
+
+BESIDE = [
+    C(read_beside.read_beside, "the results are seen through a view", BESIDE_ROWS,
+      "map((f, row) -> map(x -> x * f, row), zip(fs, {}))", "transpose(xss)", "yss"),
+    C(read_beside.read_beside, "numbers are read of what else the maps go over", BESIDE_ROWS,
+      "map((f, row) -> map(x -> x * {}, row), zip(fs, transpose(xss)))", "f", "2.0"),
+    C(read_beside.read_beside, "numbers alone are read", BESIDE_ROWS,
+      "map((r, row) -> map(x -> x * {}, row), zip(zip(fs, yss), transpose(xss)))",
+      "r.0", "dot(r.1, r.1)"),
+    C(read_beside.read_beside, "the maps go over all dimensions of the results", BESIDE_ROWS,
+      "map((f, row) -> {}, zip(fs, transpose(xss)))", "map(x -> x * f, row)", "at(0, row) * f"),
+    C(read_beside.read_beside, "what else they go over has no results in it", BESIDE_ROWS,
+      "map((r, row) -> map((y, x) -> x * y, zip({}, row)), zip(yss, transpose(xss)))",
+      "reorder(i -> 1 - i, r)", "reorder(i -> 1 - i, row)"),
+]  # fmt: skip
 
 LOWER = [
     C(lower.to_parallel, "d is 0, 1 or 2", XS, "map(x -> -x, xs)", {"dim": 2}, {"dim": 3},
@@ -259,4 +275,4 @@ HOISTS = [
     ),
 ]  # fmt: skip
 
-CONDITIONS = [*LOWER, *MAPS, *REDUCTIONS, *VECTORS, *LETS, *HOISTS]
+CONDITIONS = [*BESIDE, *LOWER, *MAPS, *REDUCTIONS, *VECTORS, *LETS, *HOISTS]

@@ -8,6 +8,7 @@ from ir.core.nodes import (
     AsVector,
     Binary,
     Expr,
+    Get,
     Join,
     Lam,
     Let,
@@ -23,7 +24,7 @@ from ir.core.nodes import (
 )
 from ir.core.terms import apply, lam, variables
 from ir.core.type_rules import array_of, elem_of, type_of
-from ir.core.types import BFLOAT, FLOAT, HALF, Array, Type
+from ir.core.types import BFLOAT, FLOAT, HALF, Array, Tuple, Type
 from ir.instructions.fragments import as_lanes, as_matrix
 from ir.instructions.table import ACROSS, MATRIX
 from rewrites.analysis.number_parts import (
@@ -36,7 +37,7 @@ from rewrites.analysis.number_parts import (
 )
 from rewrites.engine.rule import Argument, Rule
 from rewrites.laws import functions_of_elements as functions
-from rewrites.number_laws import instructions, lane_results, precision
+from rewrites.number_laws import instructions, lane_results, precision, read_beside
 from tests.support.instances import Instance, a_nest, a_view, plain
 from tests.support.narrowed import number
 from tests.support.random_terms import Terms
@@ -186,6 +187,30 @@ def one_by_one(g: Terms) -> Expr:
     return Map(Lam((row, other), Map(Lam((x, y), both), Zip((row, other)))), Zip((xs, ys)))
 
 
+def beside_rows_and_columns(g: Terms) -> Expr:
+    """A random map over all numbers of a matrix that is seen through a view, each of which meets a
+    number of its row, of its column, or both; or that number alone counts, or is named first."""
+    n, m = g.size(2, 3), g.size(2, 3)
+    seen = g.one_of(Transpose(g.xs(Array(FLOAT, n), m)), Split(m, Join(g.xs(Array(FLOAT, m), n))))
+    pair, x, row = Var("pair", Tuple((FLOAT, FLOAT))), Var("x", FLOAT), Var("row", elem_of(seen))
+    of_row: Expr = g.one_of(Var("a", FLOAT), Get(0, pair))
+    of_column = Var("b", FLOAT)
+    given: list[Expr] = g.one_of([of_row], [of_column], [of_row, of_column])
+    made: Expr = x
+    for a in given:
+        op, named = g.one_of("+", "*", "max"), Var("y", FLOAT)
+        let = Let(named, Binary(op, a, made), Binary("+", named, a))
+        made = g.one_of(Binary(op, a, made), Binary(op, made, Unary("neg", made)), let, a)
+    inner = Map(Lam(x, made), row)
+    if of_column in given:
+        inner = Map(Lam((of_column, x), made), Zip((g.xs(FLOAT, m), row)))
+    if of_row not in given:
+        return Map(Lam(row, inner), seen)
+    if isinstance(of_row, Var):
+        return Map(Lam((of_row, row), inner), Zip((g.xs(FLOAT, n), seen)))
+    return Map(Lam((pair, row), inner), Zip((Zip((g.xs(FLOAT, n), g.xs(FLOAT, n))), seen)))
+
+
 def of_the_first_lane(g: Terms) -> Expr:
     """A random map to numbers, each made of what an instruction gives to the first lane."""
     entry, xs = ACROSS[g.one_of("lanes_sum_32", "lanes_max_16", "lanes_first_32")], g.xs()
@@ -205,6 +230,7 @@ INSTANCES: dict[Rule, Callable[[Terms], Instance]] = {
     instructions.lanes_open: results_of_an_instruction,
     instructions.reduce_inside_view: plain(seen_through_a_view),
     instructions.map_inside_view: plain(one_by_one),
+    read_beside.read_beside: plain(beside_rows_and_columns),
     precision.in_parts: in_two_or_three,
     precision.narrowed: a_product("mma_bf16", "mma_f16"),
     precision.narrowed_factors: two_factors,

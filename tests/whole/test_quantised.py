@@ -100,8 +100,10 @@ conv(const weights : [[[[char]32]3]3]16, const biases : [int]16, image : [[[char
 """
 
 
-@pytest.mark.parametrize("form", ["mma-ss-32 padded relaid", "arm-matrix-ss patch relaid"])
-@pytest.mark.parametrize("result", TFLITE)
+@pytest.mark.parametrize(
+    ("result", "form"),
+    zip(TFLITE, ["mma-ss-32 padded relaid", "arm-matrix-ss patch relaid"], strict=True),
+)
 def test_convolutions_of_tflite_by_instructions(session: Session, result: str, form: str) -> None:
     """With one scale for all channels, and an image whose zero point is 0."""
     if "cl_khr_subgroup_shuffle" not in session.handle.extensions:
