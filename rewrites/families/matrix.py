@@ -23,7 +23,7 @@ from rewrites.analysis.out_views import is_crop
 from rewrites.engine.refused import Refused
 from rewrites.engine.rule import Rewritten, Strategy
 from rewrites.engine.stages import stage
-from rewrites.engine.strategy import seq, skip
+from rewrites.engine.strategy import exhaust, seq, skip
 from rewrites.families.blocked import IN_FLIGHT, STORED_PARTS
 from rewrites.kernels.both_staged import loads
 from rewrites.kernels.copy_kernels import by_elements, sums_by_elements
@@ -35,6 +35,7 @@ from rewrites.kernels.staged_sums import Chunks, Slices
 from rewrites.kernels.sums_by_instruction import STEPS, Parts, sums_by_instruction
 from rewrites.laws.lower import to_parallel
 from rewrites.laws.reductions import partial_reduce
+from rewrites.laws.views import flat_zip
 from rewrites.nest.dimensions import Dims, sided
 from rewrites.nest.named_nest import Nest, arranged
 from rewrites.nest.normal_form import normalise
@@ -120,6 +121,7 @@ def matrix(params: frozenset[str], form: Matrix) -> Strategy:
     `params` are the names of the program's parameters."""
     return seq(
         one_each(params, normalise),
+        exhaust(flat_zip()),  # sums of weights beside these
         _tiled(form),
         narrowed_operands(params, form.instruction) if form.narrows else skip,
         prepare(params, replace(form.choices, relaid=frozenset())),
