@@ -16,28 +16,33 @@ from rewrites.number_laws.instructions import bijective_views, on_elements, one_
 
 @frozen
 class _Level:
-    """A map of a nest over results: its size, and the arrays that it goes over beside them, each
-    with the pattern that an element is bound to."""
+    """A map of a nest over results: its size, the variable that some results, or one, are bound to,
+    and the arrays that it goes over beside them, each with the pattern of an element."""
 
     size: Size
+    held: Var
     beside: tuple[tuple[Pattern, Expr], ...]
 
 
 @frozen
 class _Nest:
     """A nest of maps over all dimensions of the array `results`: its maps (`levels`), and its
-    innermost body, in which `x` is one result."""
+    innermost body, a number."""
 
     results: Expr
     levels: tuple[_Level, ...]
-    x: Var
     body: Expr
 
     @property
+    def x(self) -> Var:
+        """The variable of one result."""
+        return self.levels[-1].held
+
+    @property
     def bound(self) -> frozenset[str]:
-        """The names that the maps bind to what they go over beside the results."""
-        pairs = (pair for level in self.levels for pair in level.beside)
-        return frozenset(v.name for p, _ in pairs for v in variables(p)) - {self.x.name}
+        """The names that the maps bind, but for that of one result."""
+        patterns = [p for level in self.levels for p, _ in (*level.beside, (level.held, None))]
+        return frozenset(v.name for p in patterns for v in variables(p)) - {self.x.name}
 
 
 @rule(
@@ -50,10 +55,8 @@ def read_beside(e: Map) -> Expr | None:
     found = _nest(e) if one_by_one(e) is None else None
     if found is None:
         return None
-    read = dict[Expr, Var]()
-    g = _reading(
-        found.body, found.bound, read, {*free(found.body), *bound_names(found.body), found.x.name}
-    )
+    read, body = dict[Expr, Var](), found.body
+    g = _reading(body, found.bound, read, {*free(body), *bound_names(body), found.x.name})
     if not read or not free(g).isdisjoint(found.bound):
         return None
     arrays = [_repeated(found.levels, a) for a in read]
@@ -74,22 +77,20 @@ def _nest(e: Map) -> _Nest | None:
 def _inside(e: Map, n: int, results: Expr) -> _Nest | None:
     """The nest e, whose part n of what it goes over are the `results`."""
     pairs, inner = _gone_over(e), e.f.body
-    x = pairs[n][0]
-    level = _Level(size_of(e.xs), (*pairs[:n], *pairs[n + 1 :]))
-    if not isinstance(x, Var) or any(x.name in free(xs) for _, xs in level.beside):
+    held, beside = pairs[n][0], (*pairs[:n], *pairs[n + 1 :])
+    if not isinstance(held, Var):
         return None
-    if isinstance(x.type, Scalar):
-        return (
-            _Nest(results, (level,), x, e.f.body) if isinstance(type_of(e.f.body), Scalar) else None
-        )
-    inner = e.f.body
+    level = _Level(size_of(e.xs), held, beside)
+    if isinstance(held.type, Scalar):
+        return _Nest(results, (level,), inner) if isinstance(type_of(inner), Scalar) else None
     if not isinstance(inner, Map):
         return None
-    at = next((m for m, (_, xs) in enumerate(_gone_over(inner)) if xs == x), None)
-    found = None if at is None else _inside(inner, at, x)
-    if found is None or any(x.name in free(xs) for v in found.levels for _, xs in v.beside):
+    rows = _gone_over(inner)
+    at = next((m for m, (_, xs) in enumerate(rows) if xs == held), None)
+    found = None if at is None else _inside(inner, at, results)
+    if found is None or any(held.name in free(xs) for v in found.levels for _, xs in v.beside):
         return None
-    return _Nest(results, (level, *found.levels), found.x, found.body)
+    return _Nest(results, (level, *found.levels), found.body)
 
 
 def _gone_over(e: Map) -> tuple[tuple[Pattern, Expr], ...]:

@@ -34,6 +34,8 @@ BESIDE = [
       "r.0", "dot(r.1, r.1)"),
     C(read_beside.read_beside, "the maps go over all dimensions of the results", BESIDE_ROWS,
       "map((f, row) -> {}, zip(fs, transpose(xss)))", "map(x -> x * f, row)", "at(0, row) * f"),
+    C(read_beside.read_beside, "a number is made of one result", BESIDE_ROWS,
+      "map((f, row) -> map(x -> x * f + {}, row), zip(fs, transpose(xss)))", "f", "at(0, row)"),
     C(read_beside.read_beside, "what else they go over has no results in it", BESIDE_ROWS,
       "map((r, row) -> map((y, x) -> x * y, zip({}, row)), zip(yss, transpose(xss)))",
       "reorder(i -> 1 - i, r)", "reorder(i -> 1 - i, row)"),
