@@ -102,7 +102,7 @@ conv(const weights : [[[[char]32]3]3]16, const biases : [int]16, image : [[[char
 
 @pytest.mark.parametrize(
     ("result", "form"),
-    zip(TFLITE, ["mma-ss-32 padded relaid", "arm-matrix-ss patch relaid"], strict=True),
+    [*zip(TFLITE, ["mma-ss-32 padded relaid", "arm-matrix-ss patch relaid"], strict=True)],
 )
 def test_convolutions_of_tflite_by_instructions(session: Session, result: str, form: str) -> None:
     """With one scale for all channels, and an image whose zero point is 0."""
