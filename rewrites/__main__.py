@@ -23,11 +23,11 @@ from ir.text.read_tree import read
 from ir.text.show import show
 from ir.text.surface import Number
 from rewrites.adjoint.program import adjoint, gradient
+from rewrites.engine.derivation import Derivation
 from rewrites.engine.derivation_text import proof
 from rewrites.engine.meaning_check import Checked, check
 from rewrites.engine.outline_text import called, outline_text, told
 from rewrites.engine.refused import Refused
-from rewrites.engine.rule import Derivation
 from rewrites.engine.small_sizes import (
     LIMITS,
     Values,

@@ -8,8 +8,8 @@ from explore.results.records import Begun, Step
 from ir.core.nodes import Expr
 from ir.core.terms import once, subterms
 from ir.text.show import show
+from rewrites.engine.derivation import Derivation
 from rewrites.engine.outline_text import Told, called, outline_text, told
-from rewrites.engine.rule import Derivation
 
 _NODES = 40  # a term of more is not shown
 _TERM = 240  # characters of a term shown

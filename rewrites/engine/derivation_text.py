@@ -11,7 +11,8 @@ from ir.core.size import show_size
 from ir.core.terms import children, rebuild
 from ir.core.type_rules import type_of
 from ir.text.show import show
-from rewrites.engine.rule import Argument, Derivation, Place, Step
+from rewrites.engine.derivation import Derivation
+from rewrites.engine.rule import Argument, Place, Step
 
 WIDTH = 96
 NEAR = 4  # how many of the terms around a place are named

@@ -20,7 +20,8 @@ from ir.core.types import is_whole
 from ir.errors import IllTyped
 from ir.meaning.inputs import Data, known, random_inputs
 from ir.meaning.interpret import computed
-from rewrites.engine.rule import DOUBLES, Derivation, roundings
+from rewrites.engine.derivation import Derivation
+from rewrites.engine.rule import DOUBLES, roundings
 from rewrites.engine.small_sizes import Values, types_of
 
 Floats = NDArray[np.float64]

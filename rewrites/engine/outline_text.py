@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from ir.core.frozen import frozen
 from ir.core.nodes import Expr
 from ir.text.suggest import no_such
+from rewrites.engine.derivation import Derivation
 from rewrites.engine.derivation_text import brief
-from rewrites.engine.rule import Derivation
 from rewrites.engine.skeleton import INSIDE, skeleton
 from rewrites.engine.stages import depths
 

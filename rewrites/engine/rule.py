@@ -1,7 +1,7 @@
-"""Rules: a law between two terms, applied at one node and checked to keep its type; a derivation is
-a list of such uses."""
+"""Rules: a law between two terms, applied at one node and checked to keep its type; a step is one
+such use."""
 
-# key: e term, s strategy, p place
+# key: e term, s strategy
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import prod
@@ -83,10 +83,9 @@ class Step:
     term: Expr
     stages: tuple[Begun, ...] = ()
 
-    def under(self, i: int) -> "Step":
-        """This step as a step of a term whose i-th child it changes."""
-        place = (i, *self.place)
-        return Step(self.rule, self.arguments, place, self.term, self.stages)
+    def under(self, place: Place) -> "Step":
+        """This step as a step of a term whose part at a place it changes."""
+        return Step(self.rule, self.arguments, place + self.place, self.term, self.stages)
 
     @property
     def rounding(self) -> float:
@@ -163,51 +162,6 @@ def _same_type(r: Rule, before: Type, result: Expr) -> None:
         raise Unsound(f"{r.law}: {problem}\n{show(result)}") from problem
     if not equal(before, after):
         raise Unsound(f"{r.law}: {show_type(before)} became {show_type(after)}")
-
-
-@frozen
-class Derivation:
-    """A proof that `end` equals `start`: the uses of rules (`steps`) that lead from one to the
-    other, in order."""
-
-    start: Expr
-    steps: tuple[Step, ...]
-
-    @property
-    def end(self) -> Expr:
-        """The term after the last step."""
-        return list(self.terms())[-1]
-
-    @property
-    def rounding(self) -> float:
-        """The known error of `end` relative to `start`, in machine epsilons of the norm; 0 where it
-        is exact."""
-        return sum(roundings(self.steps))
-
-    @property
-    def rounding_in_doubles(self) -> float:
-        """The known error of `end` relative to `start` where both are computed in doubles from
-        whole numbers, in machine epsilons of doubles."""
-        return sum(roundings(self.steps, DOUBLES))
-
-    def terms(self) -> Iterator[Expr]:
-        """The whole term before the first step, and after each one."""
-        e = self.start
-        yield e
-        for step in self.steps:
-            e = put(e, step.place, step.term)
-            yield e
-
-    def replay(self) -> Expr:
-        """The last term, after the rule of each step has been applied again, from the start;
-        Unsound if a rule does not apply, or gives another term than the recorded one."""
-        e = self.start
-        for step in self.steps:
-            done = apply_rule(step.rule, dict(step.arguments), get(e, step.place))
-            if done is None or done[0] != step.term:
-                raise Unsound(f"the derivation does not replay at: {step.rule.law}")
-            e = put(e, step.place, done[0])
-        return e
 
 
 def get(e: Expr, place: Place) -> Expr:

@@ -13,7 +13,7 @@ from ir.core.size import Nat, Size, bind, names
 from ir.core.terms import size_names, subterms
 from ir.core.type_rules import type_of
 from ir.core.types import Array, Tuple, Type, Vector
-from rewrites.engine.rule import Derivation
+from rewrites.engine.derivation import Derivation
 
 Values = Mapping[str, int]
 LIMITS = (8, 16, 32, 64, 128, 256, 512)  # parameters are looked for up to the first that serves

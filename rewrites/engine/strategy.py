@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import ParamSpec, cast
 
 from ir.core.nodes import Expr, Lam, Store
-from ir.core.terms import children, once, rebuild
-from rewrites.engine.rule import Place, Rewritten, Step, Strategy, Use
+from ir.core.terms import children, once
+from rewrites.engine.rule import Place, Rewritten, Step, Strategy, Use, put
 
 P = ParamSpec("P")
 
@@ -93,28 +93,30 @@ def when(test: Callable[[Expr], bool], s: Strategy) -> Strategy:
 
 def child(i: int, s: Strategy) -> Strategy:
     """The strategy that applies s to the i-th child of a term, and fails where there is none."""
+    return at((i,), s)
+
+
+def at(place: Place, s: Strategy) -> Strategy:
+    """The strategy that applies s to the part of a term at a place, and fails where there is
+    none."""
 
     def run(e: Expr) -> Rewritten | None:
-        inside = children(e)
-        done = s(inside[i]) if i < len(inside) else None
-        return None if done is None else within(e, i, done)
+        inner = e
+        for i in place:
+            inside = children(inner)
+            if i >= len(inside):
+                return None
+            inner = inside[i]
+        done = s(inner)
+        return None if done is None else around(e, place, done)
 
     return run
 
 
-def within(e: Expr, i: int, done: Rewritten) -> Rewritten:
-    """The rewriting of e that follows from `done`, a rewriting of its i-th child."""
-    old, (new, steps) = children(e), done
-    if new is not old[i]:
-        e = rebuild(e, (*old[:i], new, *old[i + 1 :]))
-    return e, tuple([step.under(i) for step in steps])
-
-
-def at(place: tuple[int, ...], s: Strategy) -> Strategy:
-    """The strategy that applies s to the part of a term at a place."""
-    for i in reversed(place):
-        s = child(i, s)
-    return s
+def around(e: Expr, place: Place, done: Rewritten) -> Rewritten:
+    """The rewriting of e that follows from `done`, a rewriting of its part at a place."""
+    new, steps = done
+    return put(e, place, new), tuple([step.under(place) for step in steps])
 
 
 def outermost(s: Strategy) -> Strategy:
@@ -127,7 +129,7 @@ def outermost(s: Strategy) -> Strategy:
             return done
         for i, inside in enumerate(children(e)):
             if (done := run(inside)) is not None:
-                return within(e, i, done)
+                return around(e, (i,), done)
         return None
 
     return run
@@ -148,7 +150,7 @@ def exhaust(s: Strategy) -> Strategy:
             return done
         for i, inside in enumerate(children(e)):
             if (done := first(inside)) is not None:
-                return within(e, i, done)
+                return around(e, (i,), done)
         e._barren.add(s)
         return None
 

@@ -3,7 +3,6 @@
 # key: e term, s strategy, n depth
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from ir.core.nodes import (
     Concat,
@@ -27,8 +26,8 @@ from rewrites.analysis.alpha_equality import bound
 from rewrites.analysis.kernel_terms import has_reduction, is_pointwise
 from rewrites.analysis.out_views import is_out_view
 from rewrites.engine.places import OF_FUNCTION, of_array, of_function, of_made, of_rest, of_value
-from rewrites.engine.rule import Place, Rewritten, Step, Strategy, get, put
-from rewrites.engine.strategy import at, attempt, child, choice, seq, skip
+from rewrites.engine.rule import Place, Rewritten, Step, Strategy, get
+from rewrites.engine.strategy import around, at, attempt, child, choice, seq, skip
 from rewrites.laws.lower import copy_deep, store, to_reduce_seq, to_seq
 
 
@@ -197,8 +196,8 @@ def _kernels(both: Callable[[Strategy], Strategy]) -> Strategy:
             done = run(get(e, place))
             if done is None:
                 return None
-            e = put(e, place, done[0])
-            steps += tuple(replace(step, place=(*place, *step.place)) for step in done[1])
+            e, more = around(e, place, done)
+            steps += more
         return e, steps
 
     return run

@@ -13,7 +13,7 @@ from rewrites.analysis.alpha_equality import bound
 from rewrites.engine.places import of_rest
 from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import attempt, choice, exhaust, outermost, seq, skip, when, within
+from rewrites.engine.strategy import around, attempt, choice, exhaust, outermost, seq, skip, when
 from rewrites.fast_algorithms.by_rows import by_rows
 from rewrites.fast_algorithms.by_spectra import correlate, linear_sum
 from rewrites.fast_algorithms.dft_terms import planes_of
@@ -143,7 +143,7 @@ def _where_seen(x: str, s: Strategy) -> Strategy:
             return done
         for i, part in _seeing(e, x):
             if (done := run(part)) is not None:
-                return within(e, i, done)
+                return around(e, (i,), done)
         return None
 
     return run

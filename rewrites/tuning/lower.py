@@ -9,8 +9,9 @@ from math import prod
 from ir.core.nodes import Expr, Program
 from ir.core.size import named
 from ir.core.terms import size_names
+from rewrites.engine.derivation import Derivation
 from rewrites.engine.refused import Refused, shown
-from rewrites.engine.rule import Derivation, Step
+from rewrites.engine.rule import Step
 from rewrites.kernels.copy_kernels import shares
 from rewrites.tuning.family import Form, Tuning
 from rewrites.tuning.lowering import Block, Choice, Kept, Lowering

@@ -3,7 +3,7 @@
 from ir.core.frozen import frozen
 from ir.core.nodes import Program
 from ir.core.size import Size
-from rewrites.engine.rule import Derivation
+from rewrites.engine.derivation import Derivation
 
 
 @frozen

@@ -21,12 +21,13 @@ from ir.meaning.interpret import evaluate
 from ir.parse import parse
 from ir.text.show import show
 from rewrites.__main__ import main
+from rewrites.engine.derivation import Derivation
 from rewrites.engine.derivation_text import brief, one_line, proof
 from rewrites.engine.meaning_check import check, inexact, means_the_same
 from rewrites.engine.outline_text import outline_text
 from rewrites.engine.outline_text import told as stages_told
 from rewrites.engine.refused import Refused
-from rewrites.engine.rule import Derivation, Rewritten, Step, Unsound, apply_rule, rule
+from rewrites.engine.rule import Rewritten, Step, Unsound, apply_rule, rule
 from rewrites.engine.small_sizes import cut, cuts, small_values
 from rewrites.engine.strategy import (
     at,

@@ -17,8 +17,8 @@ from ir.core.nodes import Expr, Level, Map, Param, Program, Var
 from ir.core.terms import lam
 from ir.core.types import FLOAT, Array
 from ir.meaning.interpret import evaluate
+from rewrites.engine.derivation import Derivation
 from rewrites.engine.meaning_check import same_data
-from rewrites.engine.rule import Derivation
 from rewrites.engine.strategy import seq
 from rewrites.fast_algorithms.dft_terms import complexes, dft, irdft, planes, rdft
 from rewrites.kernels.register_block import unrolled_spine

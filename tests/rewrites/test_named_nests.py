@@ -10,7 +10,7 @@ from ir.core.size import named
 from ir.core.type_rules import size_of
 from ir.parse import parse
 from ir.text.show import show
-from rewrites.engine.rule import Derivation
+from rewrites.engine.derivation import Derivation
 from rewrites.laws.lower import copy_deep
 from rewrites.nest.labels import Label, brought, labels
 from rewrites.nest.named_nest import Nest, arranged, standing

@@ -16,9 +16,10 @@ from ir.core.size import named
 from ir.instructions.table import TABLE
 from ir.parse import parse
 from rewrites.__main__ import main
+from rewrites.engine.derivation import Derivation
 from rewrites.engine.outline_text import Told, headings, outline_text, shown, told
 from rewrites.engine.refused import Refused
-from rewrites.engine.rule import Derivation, Step, Strategy
+from rewrites.engine.rule import Step, Strategy
 from rewrites.engine.skeleton import skeleton
 from rewrites.engine.stages import depths, stage
 from rewrites.engine.strategy import at, attempt, everywhere, repeat, seq
