@@ -39,6 +39,12 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(10_000, 20, 50)
 
 
+def pytest_sessionfinish() -> None:
+    """Exempt what the tests left from garbage collection: pytest collects twice before it ends,
+    which would take seconds of each worker."""
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Point the cache of builds to a temporary folder, and switch the record book off, so that the
