@@ -8,6 +8,7 @@ from codegen.runtime.session import Session
 from explore import compile, differentiable
 from explore.run.compiled_variant import Compiled
 from ir.core.nodes import Program
+from tests.support.quick_builds import quick_builds as quick_builds
 
 torch = pytest.importorskip(
     "torch", reason="PyTorch is not installed, nor by CI: pip install torch"

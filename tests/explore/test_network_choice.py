@@ -45,6 +45,7 @@ from explore.toolchain.toolchain import VARIABLE, ToolchainFault
 from ir.errors import UserError
 from tests.support.onnx_models import classifier, expected, model, whole
 from tests.support.played_toolchain import played_toolchain
+from tests.support.quick_builds import quick_builds as quick_builds
 
 
 class Clock:

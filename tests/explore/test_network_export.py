@@ -24,6 +24,7 @@ from explore.results.records import Measured, Record
 from explore.run.target import target_of
 from tests.explore.test_run import hosts, ran_in, vendors
 from tests.support.onnx_models import expected, model, whole
+from tests.support.quick_builds import quick_builds as quick_builds
 from tests.support.sample_runs import variant
 
 

@@ -16,6 +16,7 @@ from explore.onnx_model.read_model import read_model
 from explore.operators.layouts import Layout
 from tests.support.drawn_layouts import drawn_layouts
 from tests.support.onnx_models import Array, classifier, expected, model, whole
+from tests.support.quick_builds import quick_builds as quick_builds
 
 
 def of_wide_images(random: np.random.Generator) -> object:

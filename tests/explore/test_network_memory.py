@@ -16,6 +16,7 @@ from explore.network_graph.network_layers import Layers
 from explore.networks.network_tables import memory_lines
 from ir.errors import UserError
 from tests.support.drawn_networks import drawn_network, every_choice, front_of, loose_network
+from tests.support.quick_builds import quick_builds as quick_builds
 
 Drawn = Callable[[np.random.Generator], tuple[Layers, list[list[Option]]]]
 

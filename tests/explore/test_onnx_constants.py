@@ -20,6 +20,7 @@ from explore.onnx_model.folding_costs import FOLDED
 from explore.onnx_model.read_model import read_model
 from ir.errors import Unsupported, UserError
 from tests.support.onnx_models import Array, expected, model, whole
+from tests.support.quick_builds import quick_builds as quick_builds
 
 RANDOM = np.random.default_rng()
 make = helper.make_node

@@ -16,6 +16,7 @@ from explore.network_graph.network_layers import layers_of
 from explore.onnx_model.read_model import read_model
 from ir.errors import Unsupported
 from tests.support.quantised import Quantised, drawn
+from tests.support.quick_builds import quick_builds as quick_builds
 
 
 def qlinear(case: Quantised) -> Any:

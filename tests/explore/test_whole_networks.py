@@ -23,6 +23,7 @@ from explore.run.target import target_of
 from ir.errors import UserError
 from tests.support.light_models import light_model
 from tests.support.onnx_models import Array, classifier, expected, model, whole
+from tests.support.quick_builds import quick_builds as quick_builds
 
 
 def test_a_network_computes_what_the_model_says_with_its_buffers_guarded(device: Device) -> None:
