@@ -78,7 +78,9 @@ def lowered(text: str, family: str) -> Lowering:
 def test_every_step_replays_and_means_the_same(text: str, family: str) -> None:
     d = lowered(text, family).derivation
     assert d.replay() == d.end == lowered(text, family).program.body
-    values = small_values(list(d.terms()), Random(1))
+    terms = list(d.terms())
+    assert terms[-1] == d.end
+    values = small_values(terms, Random(1))
     assert values is not None
     assert check(parse(text), d, values).wrong is None
 
