@@ -25,6 +25,7 @@ from ir.parse import parse
 from tests.support.drawn_layouts import needed
 from tests.support.drawn_networks import loose_network
 from tests.support.onnx_models import Array, expected, model, whole
+from tests.support.quick_builds import quick_builds as quick_builds
 
 Found = tuple[object, Layers, Options]
 
