@@ -92,6 +92,7 @@ def test_the_papers_best_point_of_layer_7_is_valid() -> None:
     assert Solver(system).certify(point) is Answer.YES
 
 
+@pytest.mark.no_cover
 def test_both_engines_name_the_same_domains() -> None:
     system = lift(Layer(14, 8, 8))
     points, solver = space(system), Solver(system, seconds=20)

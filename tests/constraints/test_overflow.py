@@ -301,6 +301,7 @@ def drawn(r: Random, depth: int) -> str:
     return r.choice(OPERATIONS).format(drawn(r, depth - 1), drawn(r, depth - 1))
 
 
+@pytest.mark.no_cover
 def test_no_number_is_outside_of_its_range() -> None:
     r = Random()
     corners = [[*RANGES[t], 0, 1, 5, 99] for t in ("char", "uchar", "short")]

@@ -147,6 +147,7 @@ def test_sizes_beyond_64_bits() -> None:
     assert space(system(("a", "b"), *relations)).count == expected
 
 
+@pytest.mark.no_cover
 def test_samples_are_uniform() -> None:
     divisions = Divides(A, 360), Divides(B, 360), Divides(A * B, 720)
     bounds = AtMost(C, A), AtMost(1, C), AtMost(A, 20)

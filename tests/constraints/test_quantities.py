@@ -128,6 +128,7 @@ def test_private_memory_of_a_register_block_is_that_of_its_code() -> None:
     assert _declared(kernel.body, Space.PRIVATE) == peak_at(k.private_bytes, point) == 12
 
 
+@pytest.mark.no_cover
 def test_what_is_built_has_the_groups_that_were_inferred() -> None:
     program = parse_file(EXAMPLES / "vgg.lift", {"C": 16, "W": 28, "H": 28, "M": 16})
     found = derive(Derive(program, form_named(program, "lift", "padded"), H200, 24, seed=0))

@@ -137,6 +137,7 @@ def test_a_total_is_of_the_parameters() -> None:
     assert loads[1] < loads[0]
 
 
+@pytest.mark.no_cover
 def test_products_by_an_instruction_count_by_the_bytes_of_a_factor() -> None:
     """Each product by an instruction is counted with a weight: the bytes of a factor. That is 2 for
     bfloats, 4 for tf32, and 6 where numbers have two parts, which takes three products of bfloats.
@@ -152,6 +153,7 @@ def test_products_by_an_instruction_count_by_the_bytes_of_a_factor() -> None:
             assert made.words > 0
 
 
+@pytest.mark.no_cover
 def test_numbers_that_lanes_gather_for_an_instruction_are_loaded_one_by_one_and_once() -> None:
     """Each sub-group along the pixels loads all 32 × 32 × 32 numbers of the cotangent by itself,
     once for all products with their high and low parts."""

@@ -752,6 +752,7 @@ def two_rows(xs: Expr) -> Expr:
 
 
 @pytest.mark.no_cover
+@pytest.mark.no_cover
 @settings(max_examples=400)
 @given(
     CHAINS,

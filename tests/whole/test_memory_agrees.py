@@ -22,7 +22,7 @@ MATRIX = """
 mm(a : [[float]1]16, b : [[float]1]7) = reduce(0.0, (s1, u1) -> s1 + u1, join(map(r0 ->
   map(c0 -> reduce(0.0, (s, (u, v)) -> s + u * v, zip(r0, c0)), b), a)))
 """
-POINTS = 36  # benchmarks/memory_agrees.py takes thousands
+POINTS = 24  # benchmarks/memory_agrees.py takes thousands
 STRASSEN = {"k": 1, "tr": 2, "tx": 8, "v": 4, "vi": 2, "vo": 4}
 
 
