@@ -47,7 +47,7 @@ def timed(
 
 
 def passes(worker: Workers) -> Passes:
-    """What the worker has measured, once it is done; a UserError if it failed."""
+    """The measurement of the worker, once it is done; a UserError if it failed."""
     (done,) = worker.results()
     if isinstance(done.result, Failed):
         raise UserError(f"plans of a run could not be timed again: {done.result.reason}")

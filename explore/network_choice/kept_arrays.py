@@ -64,7 +64,7 @@ def kept_keys(layer: Layer, plan: Plan) -> dict[str, Hashable]:
 
 
 def what_it_does(kernel: Kernel) -> Hashable:
-    """What a kernel does to its arguments, whatever its own name is."""
+    """The work of a kernel on its arguments; that of kernels which differ in name is equal."""
     text = re.sub(rf"\b{kernel.name}\b", "kernel", kernel.text)
     return text, kernel.needs, kernel.global_size, kernel.local_size
 

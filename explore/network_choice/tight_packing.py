@@ -224,7 +224,7 @@ class _Search:
         return None
 
     def _ways(self, here: _Reached) -> Iterator[_Reached | None]:
-        """Where the search comes to from here by placing an array that lies wholly where the lowest
+        """The states that follow this one: by placing an array that lies wholly where the lowest
         height is reached, of those alike one; then by placing none there."""
         low, seen = min(here.height), set[tuple[int, int, int, int]]()
         for i in here.open:
@@ -236,7 +236,7 @@ class _Search:
         yield self._risen(here)
 
     def _placed(self, here: _Reached, i: int) -> _Reached:
-        """Where the search comes to from here by placing the array i at the lowest height."""
+        """The state that follows this one by placing the array i at the lowest height."""
         f, l, tall = self.first[i], self.last[i], self.tall[i]
         offset = here.height[f]
         left = [n - tall for n in here.left[f : l + 1]]
@@ -251,9 +251,9 @@ class _Search:
         )
 
     def _risen(self, here: _Reached) -> _Reached | None:
-        """Where the search comes to by lifting each run of moments at the lowest height to the
-        lower of its neighbours. None if an array that is still to be placed would fit below: of all
-        packings, that in which arrays lie lowest in all has it there."""
+        """The state that follows this one by lifting each run of moments at the lowest height to
+        the lower of its neighbours. None if an array that is still to be placed would fit below: of
+        all packings, that in which arrays lie lowest in all has it there."""
         height = list(here.height)
         low, ends = min(height), [DONE, *height, DONE]
         runs = [t for t, h in enumerate(height) if h == low]

@@ -56,8 +56,8 @@ class ProgramTable:
         return "×".join(map(str, self.layers.tensors[made[0]].shape)) or "1"
 
     def _names(self, number: int) -> str:
-        """How many layers have a program, and the names of the first of them; or the tensors that
-        it copies, if it is one that changes layouts."""
+        """The number of layers that have a program, and the names of the first of them; or the
+        tensors that it copies, if it is one that changes layouts."""
         uses = self.layers.uses(number)
         if not uses:
             return f"0, it may copy {_first(self._copied(number))}"

@@ -103,8 +103,8 @@ def demand_affordable_form(node: Node, given: Mapping[str, Array]) -> None:
 
 
 def einsum_sizes(node: Node, arrays: Sequence[Array]) -> tuple[int, int]:
-    """How many products of numbers an `Einsum` of these arrays sums up at most, and how many
-    numbers it makes. Refused unless the axes in its equation are those of its arrays."""
+    """The number of products that an `Einsum` of these arrays sums up at most, and the number of
+    its results. Refused unless the axes in its equation are those of its arrays."""
     equation = re.sub(r"\s", "", str(node.attributes.get("equation", "")))
     factors, arrow, made = equation.partition("->")
     each = factors.split(",")

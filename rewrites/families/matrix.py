@@ -320,8 +320,8 @@ def _both_staged(p: Program, name: str, sums: Sums, parts: Parts) -> Iterator[Fo
         )
         made = Matrix(Choices(), name, parts, patch=chunks)
         rows = (replace(BY_ROWS, instruction=loaded[0].name),) if by_rows else ()
-        narrow = (NARROWED,) if made.narrows else ()
-        more = (_instruction(sums, made), PATCH, *narrow, *_traits(chunks), *rows)
+        stored = chosen({NARROWED: made.narrows})
+        more = (_instruction(sums, made), PATCH, *stored, *_traits(chunks), *rows)
         yield _form(p, more, made, OF_BOTH)
 
 

@@ -11,7 +11,7 @@ from rewrites.analysis.number_parts import high_part
 from rewrites.engine.places import of_function, of_value
 from rewrites.engine.refused import Refused, shown
 from rewrites.engine.rule import Rewritten, Strategy
-from rewrites.engine.strategy import outermost, seq, skip
+from rewrites.engine.strategy import attempt, outermost, seq, skip
 from rewrites.kernels.register_block import innermost_reduction
 from rewrites.laws.lower import share, store
 from rewrites.laws.maps import inline_view
@@ -35,12 +35,9 @@ def narrowed_operands(params: frozenset[str], name: str) -> Strategy:
         return done
 
     def each(e: Expr) -> Rewritten | None:
-        narrowed = narrow(e) if has_reduction(e) else None
-        if narrowed is None:
+        if not has_reduction(e):
             return skip(e)
-        whole = (_stored(given) for given in _read(narrowed[0], params))
-        done = seq(*whole, kept)(narrowed[0])
-        return None if done is None else (done[0], narrowed[1] + done[1])
+        return attempt(seq(narrow, *map(_stored, _read(e, params)), kept))(e)
 
     return run
 

@@ -31,7 +31,6 @@ from explore.networks.network_report import write_network_report
 from explore.networks.network_run import NetworkRun, begun
 from explore.networks.network_tables import ProgramTable, memory_lines
 from explore.networks.open_network import read
-from explore.networks.packed_network import packed_network
 from explore.networks.peer_engines import Grown, Growth
 from explore.networks.search_in_turns import explored
 from explore.networks.shares_of_time import made_by
@@ -44,6 +43,7 @@ from explore.run.target import Target, target_of
 from explore.toolchain.toolchain import VARIABLE, ToolchainFault
 from ir.errors import UserError
 from tests.support.onnx_models import classifier, expected, model, whole
+from tests.support.packed_ahead import packed_ahead
 from tests.support.played_toolchain import played_toolchain
 from tests.support.quick_builds import quick_builds as quick_builds
 
@@ -177,9 +177,7 @@ def test_packing_constants_takes_as_many_bytes_as_are_told(
     x = whole(random, 1, 64, 3, 3)
     np.testing.assert_array_equal(net(x), expected(made, {"x": x})[0])
     assert net.built.peak_bytes == needed > net.built.allocated_bytes == choice.memory_bytes
-    ahead = packed_network(choice.plan, session)
-    built = session.build(ahead.plan)
-    built.set_constants(ahead.constants, held=False)
+    built = packed_ahead(choice, session)
     np.testing.assert_array_equal(built({choice.plan.tensors["x"]: x}), net(x))
     assert built.peak_bytes == choice.memory_bytes
 

@@ -19,10 +19,10 @@ from explore.network_graph.layer_layouts import layers_in_layouts
 from explore.network_graph.network_layers import Layers, layers_of
 from explore.networks.network import Network
 from explore.networks.network_tables import memory_lines
-from explore.networks.packed_network import packed_network
 from explore.onnx_model.read_model import read_model
 from explore.run.target import target_of
 from tests.support.onnx_models import Array, expected, model, whole
+from tests.support.packed_ahead import packed_ahead
 
 RANDOM = np.random.default_rng()
 make = helper.make_node
@@ -75,9 +75,7 @@ def test_weights_that_layers_keep_in_the_same_form_are_kept_once(
         np.testing.assert_array_equal(net(x), right(made, x))
         assert net.trace(x).keys() == {"a", "b", "y"}
     assert net.built.allocated_bytes == net.memory_bytes == choice.memory_bytes
-    ahead = packed_network(choice.plan, session)
-    built = session.build(ahead.plan)
-    built.set_constants(ahead.constants, held=False)
+    built = packed_ahead(choice, session)
     np.testing.assert_array_equal(built({choice.plan.tensors["x"]: x}), net(x))
     assert built.allocated_bytes == choice.memory_bytes
 
